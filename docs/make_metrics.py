@@ -14,8 +14,8 @@ from generated import DOCS, SOURCE, table, write
 
 import rankframe
 from rankframe.metrics import REGISTRY, Definition
+from rankframe.metrics.metric import Family
 from rankframe.metrics.names import signature
-from rankframe.metrics.registry import Family
 
 HEADER = """<!-- Written by docs/make.py. -->
 

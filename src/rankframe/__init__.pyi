@@ -17,15 +17,17 @@ from rankframe.engine.evaluate import DEFAULT_METRICS, evaluate
 from rankframe.engine.history import history
 from rankframe.engine.lazy_frames import exposure, judge, pair, retrieved
 from rankframe.engine.result import Result
-from rankframe.io.graded_rows import from_relevance
-from rankframe.io.lists import from_lists
+from rankframe.io.lists import from_lists, from_relevance, from_topk
 from rankframe.io.responses import from_responses
 from rankframe.io.sources.examples import example
-from rankframe.io.topk import from_topk
 from rankframe.metrics.agreement import (
     average_overlap,
+    fcp,
     jaccard,
+    kendall_tau,
+    ndpm,
     overlap,
+    pearson,
     rbd,
     rbo,
     rbo_ext,
@@ -33,9 +35,10 @@ from rankframe.metrics.agreement import (
     rbo_p,
     rbo_res,
     rbo_weight,
+    spearman,
+    tau_ap,
 )
 from rankframe.metrics.catalogue import coverage, entropy, exposure_gap, gini, personalisation
-from rankframe.metrics.correlation import fcp, kendall_tau, ndpm, pearson, spearman, tau_ap
 from rankframe.metrics.counts import (
     judged,
     num_nonrelevant_judged_retrieved,
@@ -46,6 +49,7 @@ from rankframe.metrics.counts import (
 )
 from rankframe.metrics.gain import (
     cg,
+    compat,
     dcg,
     err,
     ideal_dcg,
@@ -55,6 +59,7 @@ from rankframe.metrics.gain import (
     r_score,
     rbp,
     rbp_residual,
+    sdcg,
 )
 from rankframe.metrics.hits import (
     f,
@@ -88,16 +93,17 @@ from rankframe.metrics.order import (
 from rankframe.metrics.retrieved import (
     calibration,
     diversity,
+    efd,
+    epc,
     exposure_share,
     ild,
     long_tail,
     novelty,
     popularity,
     repeated,
+    serendipity,
     unexpectedness,
 )
-from rankframe.metrics.retrieved_relevant import efd, epc, serendipity
-from rankframe.metrics.scaled import compat, sdcg
 from rankframe.metrics.subtopics import (
     all_of,
     alpha_dcg,

@@ -18,8 +18,8 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 from rankframe.core.columns import JUDGED_FRAME
 from rankframe.metrics import REGISTRY, Definition, names_over
+from rankframe.metrics.metric import Frame
 from rankframe.metrics.names import Metric, parse
-from rankframe.metrics.registry import Frame
 from tests.support.oracles import Case, Table, cases, one_list, random_case
 
 SEEDS = (0, 1, 2)

@@ -80,7 +80,7 @@ def test_parts_that_metrics_share_are_computed_once() -> None:
     one = compile_plan(resolve("precision@5"), JUDGED_FRAME)
     both = compile_plan(resolve(["precision@5", "hits@5", "recall@5"]), JUDGED_FRAME)
     alone = compile_plan(resolve("recall@5"), JUDGED_FRAME)
-    assert len(both.parts.reductions) < len(one.parts.reductions) + len(alone.parts.reductions)
+    assert len(both.parts) < len(one.parts) + len(alone.parts)
     assert both.labels == ["precision@5", "hits@5", "recall@5"]
     assert not both.over_rows
 

@@ -9,10 +9,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.metrics.parts import (
-    Parts,
     Ratio,
     check_between,
-    check_cutoff,
     collecting,
     constant,
     depth,
@@ -70,24 +68,24 @@ def test_a_ratio_says_what_it_is_where_there_is_nothing_below() -> None:
 
 
 def test_the_same_part_has_one_name_whoever_asks_for_it() -> None:
-    with collecting(Parts()) as parts:
+    with collecting() as parts:
         one, same, other = hits(5, None), hits(5, None), hits(6, None)
         most, first = largest(pl.col("rank")), of_query("rank")
     assert one.meta.root_names() == same.meta.root_names() != other.meta.root_names()
     # of the same rows, but another reduction
     assert most.meta.root_names() != first.meta.root_names()
-    assert [how for _, how in parts.reductions.values()] == ["sum", "sum", "max", "first"]
+    assert [how for _, how in parts.values()] == ["sum", "sum", "max", "first"]
 
 
 def test_parts_are_collected_only_while_they_are_asked_for() -> None:
-    with collecting(Parts()) as outer:
-        with collecting(Parts()) as inner:
+    with collecting() as outer:
+        with collecting() as inner:
             hits(1, None)
         hits(2, None)
         hits(3, None)
-    assert (len(inner.reductions), len(outer.reductions)) == (1, 2)
+    assert (len(inner), len(outer)) == (1, 2)
     assert by_query(hits(1, None)) == [1.0, 0.0]
-    with pytest.raises(ZeroDivisionError), collecting(Parts()):
+    with pytest.raises(ZeroDivisionError), collecting():
         raise ZeroDivisionError
     assert by_query(hits(1, None)) == [1.0, 0.0]
 
@@ -115,9 +113,7 @@ def test_whole_powers_of_2_are_exact() -> None:
 
 
 def test_parameters_outside_their_interval_are_refused(refusal) -> None:
-    check_cutoff(None)
-    check_cutoff(1)
-    assert refusal(check_cutoff, 0) == "a cutoff must be at least 1, not 0."
+    assert refusal(rf.hits, 0) == "a cutoff must be at least 1, not 0."
     check_between("p", 0.5, 0, 1)
     check_between("recall", 1, 0, 1, closed=True)
     assert refusal(check_between, "p", 1, 0, 1) == "p must be strictly between 0 and 1, not 1."

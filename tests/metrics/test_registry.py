@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.metrics.metric import REGISTRY, Registration, names_over
 from rankframe.metrics.parts import Ratio, total
-from rankframe.metrics.registry import REGISTRY, names_over, registered
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def demo() -> Iterator[Callable[..., Callable[..., pl.Expr]]]:
     before = dict(REGISTRY)
 
     def register(function: Callable[..., Any], **facts: Any) -> Callable[..., pl.Expr]:
-        return registered(**(DEMO | facts))(function)
+        return Registration(**(DEMO | facts))(function)
 
     yield register
     REGISTRY.clear()

@@ -6,7 +6,7 @@ and rank, so that the same input gives the same bits on any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
@@ -19,7 +19,7 @@ from rankframe.core.columns import QUERY, FrameColumns
 from rankframe.core.errors import MetricParameterError
 from rankframe.kernel.batch import taken, text_order
 from rankframe.metrics.names import Metric
-from rankframe.metrics.parts import Parts, Ratio, Reduction, collecting
+from rankframe.metrics.parts import Parts, Ratio, Reduction
 
 # How many parts are computed at a time: bounds the memory of many metrics and cutoffs.
 _PARTS_AT_ONCE = 12
@@ -69,7 +69,7 @@ class Plan:
     @cached_property
     def columns(self) -> set[str]:
         """The columns of the frame that are needed."""
-        rows = [rows for rows, _ in self.parts.reductions.values()]
+        rows = [rows for rows, _ in self.parts.values()]
         return {n for e in (*rows, *self.over_rows.values()) for n in e.meta.root_names()}
 
     @property
@@ -163,21 +163,18 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
 
     `columns`: the columns of the frame that the metrics look at.
     """
-    parts = Parts()
+    parts: Parts = {}
     over_parts: Expressions = {}
     over_rows: Expressions = {}
     for metric in metrics:
-        if metric.definition is None:
-            over_rows.update(_values(metric))
-            continue
-        tentative = Parts(dict(parts.reductions), dict(parts.names))
-        with collecting(tentative):
-            values = dict(_values(metric))
-        if all(set(e.meta.root_names()) <= set(tentative.reductions) for e in values.values()):
-            parts = tentative
-            over_parts.update(values)
+        value, own_parts = metric.over_parts
+        values = _values(metric, value)
+        is_split = all(own_parts.keys() >= set(e.meta.root_names()) for e in values.values())
+        if metric.definition is not None and is_split:
+            parts |= own_parts
+            over_parts |= values
         else:
-            over_rows.update(_values(metric))
+            over_rows |= _values(metric, metric.build())
     plan = Plan(tuple(metrics), parts, over_parts, over_rows)
     _check_columns(plan, columns)
     return plan
@@ -187,10 +184,10 @@ def per_query_values(plan: Plan, source: Rows) -> PerQuery:
     """Compute the values of each query of the frame, in byte order."""
     rows = source.frame(sorted(plan.columns))
     reduced: dict[str, NDArray[np.float64]] = {}
-    names = list(plan.parts.reductions)
+    names = list(plan.parts)
     for start in range(0, len(names), _PARTS_AT_ONCE):
         part = names[start : start + _PARTS_AT_ONCE]
-        reduced |= _reduced({n: plan.parts.reductions[n] for n in part}, rows, source.starts)
+        reduced |= _reduced({n: plan.parts[n] for n in part}, rows, source.starts)
     found: dict[tuple[Side, str], pl.Series] = {}
     if plan.over_parts:
         computed = pl.DataFrame(reduced).select(_numbered(plan.over_parts))
@@ -212,12 +209,14 @@ def per_query_values(plan: Plan, source: Rows) -> PerQuery:
     )
 
 
-def _values(metric: Metric) -> Iterator[tuple[tuple[Side, str], pl.Expr]]:
-    value = metric.build()
-    yield ("value", metric.label), value.expr if isinstance(value, Ratio) else value
-    if metric.average == "micro" and isinstance(value, Ratio):
-        yield ("above", metric.label), value.numerator
-        yield ("below", metric.label), value.denominator
+def _values(metric: Metric, value: pl.Expr | Ratio) -> Expressions:
+    if not isinstance(value, Ratio):
+        return {("value", metric.label): value}
+    values: Expressions = {("value", metric.label): value.expr}
+    if metric.average == "micro":
+        values["above", metric.label] = value.numerator
+        values["below", metric.label] = value.denominator
+    return values
 
 
 def _numbered(expressions: Expressions) -> list[pl.Expr]:

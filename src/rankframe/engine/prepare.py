@@ -19,8 +19,7 @@ from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes
 from rankframe.io.validate import check_input
-from rankframe.metrics.metric import Metric
-from rankframe.metrics.registry import Frame
+from rankframe.metrics.metric import Frame, Metric
 
 # The frames that metrics of a run may look at.
 RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "grouped", "shown", "documents")

@@ -3,37 +3,17 @@
 Names of metrics are parsed here. No data is read.
 """
 
-from rankframe.metrics import (
+from rankframe.metrics import (  # noqa: F401 (families register their metrics as they are imported)
     agreement,
     catalogue,
-    correlation,
     counts,
     gain,
     hits,
     order,
-    scaled,
+    retrieved,
+    subtopics,
     trec,
 )
-from rankframe.metrics import retrieved as shown
-from rankframe.metrics import retrieved_relevant as shown_relevant
-from rankframe.metrics import subtopics as groups
-from rankframe.metrics.registry import REGISTRY, Definition, names_over
+from rankframe.metrics.metric import REGISTRY, Definition, names_over
 
-# Families register their metrics as they are imported.
-__all__ = [
-    "REGISTRY",
-    "Definition",
-    "agreement",
-    "catalogue",
-    "correlation",
-    "counts",
-    "gain",
-    "groups",
-    "hits",
-    "names_over",
-    "order",
-    "scaled",
-    "shown",
-    "shown_relevant",
-    "trec",
-]
+__all__ = ["REGISTRY", "Definition", "names_over"]

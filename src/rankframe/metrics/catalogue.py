@@ -6,15 +6,16 @@ queries: they are made of the counts of documents, which add up over pieces of t
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from functools import partial
+from typing import Literal
 
 import polars as pl
 
 from rankframe.core.columns import ColumnRequest
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import Ratio
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "The catalogue"
+registered = partial(Registration, family="The catalogue", frame="documents")
 
 
 def counted(k: int | None) -> pl.Expr:
@@ -28,9 +29,7 @@ def lists(k: int | None) -> pl.Expr:
 
 
 @registered(
-    family=FAMILY,
     formula="documents shown / documents in the catalogue",
-    frame="documents",
     synonyms=("catalog_coverage", "catalogue_coverage"),
     bounds=(0.0, None),
     distinct=True,
@@ -51,12 +50,7 @@ def coverage(k: int | None = None, *, count: bool = False) -> pl.Expr | Ratio:
     return (some & inside).sum() / inside.sum()
 
 
-@registered(
-    family=FAMILY,
-    formula="Σ (2j − n − 1) x_(j) / (n Σ x), x ascending",
-    frame="documents",
-    higher_is_better=False,
-)
+@registered(formula="Σ (2j − n − 1) x_(j) / (n Σ x), x ascending", higher_is_better=False)
 def gini(
     k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalogue"
 ) -> pl.Expr | Ratio:
@@ -77,9 +71,7 @@ def gini(
 
 
 @registered(
-    family=FAMILY,
     formula="−Σ p log2 p, p = x / Σ x",
-    frame="documents",
     synonyms=("distributional_coverage", "shannon_entropy"),
     bounds=(0.0, None),
 )
@@ -97,12 +89,7 @@ def entropy(k: int | None = None) -> pl.Expr | Ratio:
     return pl.when(x.len() > 0).then((-(share * share.log(2)).sum()).clip(lower_bound=0))
 
 
-@registered(
-    family=FAMILY,
-    formula="1 − Σ x(x − 1) / (k U (U − 1))",
-    frame="documents",
-    synonyms=("personalization",),
-)
+@registered(formula="1 − Σ x(x − 1) / (k U (U − 1))", synonyms=("personalization",))
 def personalisation(k: int) -> pl.Expr | Ratio:
     """Compute how much two lists differ: 1 less the mean shared part of the top k.
 
@@ -117,9 +104,7 @@ def personalisation(k: int) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="√(JSD(exposure, target)), exposure = Σ 1 / log2(rank + 1) by value",
-    frame="documents",
     higher_is_better=False,
     by_value=True,
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import partial
 
 import polars as pl
 
 from rankframe.core.columns import RELEVANCE
 from rankframe.metrics import parts
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
     depth,
@@ -18,12 +19,11 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "Counts"
+registered = partial(Registration, family="Counts")
 
 
-@registered(family=FAMILY, formula="judged in the top k / min(k, n)")
+@registered(formula="judged in the top k / min(k, n)")
 def judged(k: int | None = None) -> pl.Expr | Ratio:
     """Share of the top k that was judged at all; 0 for an empty list.
 
@@ -36,12 +36,7 @@ def judged(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(total(where(within(k))), depth(k))
 
 
-@registered(
-    family=FAMILY,
-    formula="1 − judged@k",
-    synonyms=("hole", "holes"),
-    higher_is_better=False,
-)
+@registered(formula="1 − judged@k", synonyms=("hole", "holes"), higher_is_better=False)
 def unjudged(k: int | None = None) -> pl.Expr | Ratio:
     """Share of the top k that nobody judged; 0 for an empty list.
 
@@ -55,7 +50,6 @@ def unjudged(k: int | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="n",
     synonyms=("num_ret", "numret"),
     becomes={"rel": "num_relevant_retrieved"},  # ir_measures' NumRet(rel=1)
@@ -72,12 +66,7 @@ def num_retrieved() -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
-    formula="R",
-    synonyms=("num_rel", "numrel"),
-    bounds=(0.0, None),
-    average="sum",
-    monotone=True,
+    formula="R", synonyms=("num_rel", "numrel"), bounds=(0.0, None), average="sum", monotone=True
 )
 def num_relevant(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Relevant documents in the judgments; the summary is the sum.
@@ -89,7 +78,6 @@ def num_relevant(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="found(n)",
     synonyms=("num_rel_ret", "numrelret"),
     bounds=(0.0, None),
@@ -106,7 +94,6 @@ def num_relevant_retrieved(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="judged non-relevant documents retrieved",
     synonyms=("num_nonrel_judged_ret",),
     bounds=(0.0, None),

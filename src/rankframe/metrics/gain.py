@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from rankframe.core.columns import RANK, RELEVANCE
+from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
 from rankframe.core.errors import MetricParameterError
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
     check_between,
+    largest,
     power,
     relevant,
     row_constant,
@@ -23,9 +28,9 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "Graded gain"
+registered = partial(Registration, family="Graded gain")
+
 
 Gain: TypeAlias = Literal["linear", "exp2"] | Mapping[float, float]
 Discount: TypeAlias = Literal["log2", "ln", "jarvelin"]
@@ -103,11 +108,7 @@ def _dcg(
 
 
 @registered(
-    family=FAMILY,
-    formula="Σ over i ≤ k of g_i",
-    bounds=(0.0, None),
-    exponential=EXPONENTIAL,
-    monotone=True,
+    formula="Σ over i ≤ k of g_i", bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True
 )
 def cg(
     k: int | None = None, *, gain: Gain = "linear", min_grade: float | None = None
@@ -122,12 +123,7 @@ def cg(
     return _cg(RANK, k, gain, min_grade)
 
 
-@registered(
-    family=FAMILY,
-    formula="cg@k ÷ cg@k of the ideal list",
-    exponential=EXPONENTIAL,
-    monotone=True,
-)
+@registered(formula="cg@k ÷ cg@k of the ideal list", exponential=EXPONENTIAL, monotone=True)
 def ncg(
     k: int | None = None,
     *,
@@ -146,7 +142,6 @@ def ncg(
 
 
 @registered(
-    family=FAMILY,
     formula="Σ over i ≤ k of gain(g_i) / log2(i + 1)",
     presets={"dcg_burges": EXPONENTIAL},
     bounds=(0.0, None),
@@ -175,7 +170,6 @@ def dcg(
 
 
 @registered(
-    family=FAMILY,
     formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order",
     bounds=(0.0, None),
     exponential=EXPONENTIAL,
@@ -198,7 +192,6 @@ def ideal_dcg(
 
 
 @registered(
-    family=FAMILY,
     formula="dcg@k ÷ dcg@k of the ideal list",
     synonyms=("ndcg_cut",),
     presets={"ndcg_burges": EXPONENTIAL},
@@ -233,7 +226,6 @@ def ndcg(
 
 
 @registered(
-    family=FAMILY,
     formula="Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax",
     exponential=True,
     monotone=True,
@@ -250,7 +242,7 @@ def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ra
     return _err(RANK, k, max_grade)
 
 
-@registered(family=FAMILY, formula="err@k ÷ err@k of the ideal list", exponential=True)
+@registered(formula="err@k ÷ err@k of the ideal list", exponential=True)
 def nerr(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
     """Expected reciprocal rank as a share of the best possible.
 
@@ -272,9 +264,7 @@ def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
 
 
 @registered(
-    family=FAMILY,
-    formula="Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list",
-    average="micro",
+    formula="Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list", average="micro"
 )
 def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     """Breese's half-life utility: each rating above neutral counts, half as much every α ranks.
@@ -297,7 +287,6 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="(1 − p) Σ over relevant i of p^(i − 1)",
     decimals="p",
     exponential=EXPONENTIAL,
@@ -332,10 +321,7 @@ def rbp(
 
 
 @registered(
-    family=FAMILY,
-    formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1)",
-    decimals="p",
-    higher_is_better=False,
+    formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1)", decimals="p", higher_is_better=False
 )
 def rbp_residual(*, p: float = 0.8) -> pl.Expr | Ratio:
     """Compute how much RBP would rise if all unjudged documents were relevant.
@@ -348,3 +334,84 @@ def rbp_residual(*, p: float = 0.8) -> pl.Expr | Ratio:
     check_between("p", p, 0, 1)
     # All ranks there are weigh 1 together, so what is not judged weighs the rest.
     return 1 - (1 - p) * total(where(within(None), power(p, pl.col(RANK) - 1)))
+
+
+# Deeper places weigh less than rounding takes; the larger p, the deeper that is.
+_NOTHING: Final = 1e-18
+_LARGEST_P: Final = 0.99995
+# So many ranks are added up.
+_DEEPEST: Final = 1_000_000
+
+
+@registered(
+    formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), ÷ Σ over i ≤ k of gain(gmax) / log2(i + 1)",
+    exponential=EXPONENTIAL,
+    monotone=True,
+)
+def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) -> pl.Expr | Ratio:
+    """Scaled dcg: as a share of a list with the largest grade at each of its k ranks.
+
+    Queries with few good documents cannot reach 1, as they do in ndcg: what is scaled is the
+    dcg, by the same number for every query. `gain` as in dcg. gmax is the largest grade in the
+    judgments unless `max_grade` says otherwise. Without a cutoff, k is 10. 0 if gmax gains nothing.
+
+    >>> round(frame.select(sdcg(k=3)).item(), 6)
+    0.547492
+    """
+    check_between("k", k, 1, _DEEPEST, closed=True)
+    ranks = math.fsum(1 / np.log2(np.arange(2, k + 2)))
+    gained = total(where(within(k), discounted(gain_rows(gain, None), RANK)))
+    top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
+    best = largest(gain_of(top, gain) * ranks)
+    # Both are sums, and each rounds in its own way.
+    return Ratio(pl.min_horizontal(gained, best), best)
+
+
+@registered(
+    formula="Σ over i ≤ D of p^(i − 1) X_i / i, ÷ the same of the ideal list; X_i = documents in "
+    "the top i of both lists, D = max(n, R)",
+    synonyms=("compatibility",),
+    decimals="p",
+    parameter_synonyms={"normalize": "normalised"},
+)
+def compat(
+    *, p: float = 0.95, normalised: bool = True, rel: float | None = None
+) -> pl.Expr | Ratio:
+    """Compatibility (Clarke et al. 2021): rank-biased overlap with the ideal list closest to it.
+
+    The ideal list holds the relevant documents by grade, those of equal grade in the order of the
+    run; it may be a list of preferences, of which only the top counts. p is the chance that a
+    reader goes on to the next rank. `normalised=false` divides by Σ p^(i − 1) instead, so that a
+    short ideal list cannot reach 1. 0 where nothing is relevant. Agrees with ir_measures' `Compat`.
+
+    >>> round(frame.select(compat(p=0.8)).item(), 6)
+    0.737488
+    """
+    check_between("p", p, 0, _LARGEST_P)
+    end = pl.max_horizontal("retrieved", ColumnRequest("relevant_total", rel=rel).name)
+    # A document that both lists hold by depth m is in X_m, X_m+1, …, X_D.
+    by_both = pl.max_horizontal(RANK, "ideal_rank")
+    shared = total(where(relevant(rel) & within(None), _weight(by_both, end, p)))
+    if normalised:
+        return Ratio(shared, total(where(relevant(rel), _weight(pl.col("ideal_rank"), end, p))))
+    most = largest((1 - power(p, end)) / row_constant(1 - p))
+    return Ratio(pl.min_horizontal(shared, most), most)
+
+
+def _weight(first: pl.Expr, last: pl.Expr, p: float) -> pl.Expr:
+    """Σ of p^(i − 1)/i over the ranks from the first to the last."""
+    tails = _tails(p)
+
+    def from_here(rank: pl.Expr) -> pl.Expr:
+        places = np.arange(1, len(tails) + 1)
+        return rank.replace_strict(places, tails, default=0.0, return_dtype=pl.Float64)
+
+    return from_here(first) - from_here(last + 1)
+
+
+@cache
+def _tails(p: float) -> NDArray[np.float64]:
+    """Σ over i ≥ m of p^(i − 1)/i for m = 1, 2, …, until it is next to nothing."""
+    depth = max(math.ceil(math.log(_NOTHING * (1 - p)) / math.log(p)), 1)
+    places = np.arange(1, depth + 1)
+    return np.cumsum((p ** (places - 1.0) / places)[::-1])[::-1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from functools import partial
+from typing import Literal
 
 import polars as pl
 
 from rankframe.core.columns import RANK, ColumnRequest
 from rankframe.metrics import parts
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
     constant,
@@ -18,12 +20,11 @@ from rankframe.metrics.parts import (
     total,
     where,
 )
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "Hits in the top k"
+registered = partial(Registration, family="Hits in the top k")
 
 
-@registered(family=FAMILY, formula="found(k)", bounds=(0.0, None), monotone=True)
+@registered(formula="found(k)", bounds=(0.0, None), monotone=True)
 def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Count the relevant documents in the top k.
 
@@ -34,7 +35,6 @@ def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="1 if found(k) > 0, else 0",
     synonyms=("success", "top_k_accuracy", "hr"),
     aliases=("success",),
@@ -51,7 +51,7 @@ def hit_rate(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Rat
     return (parts.hits(k, rel) > 0).cast(pl.Float64)
 
 
-@registered(family=FAMILY, formula="found(k) / k", synonyms=("p",), monotone=True)
+@registered(formula="found(k) / k", synonyms=("p",), monotone=True)
 def precision(
     k: int | None = None,
     *,
@@ -71,7 +71,7 @@ def precision(
     return Ratio(parts.hits(k, rel), depth(k))
 
 
-@registered(family=FAMILY, formula="found(k) / R", synonyms=("r",), monotone=True)
+@registered(formula="found(k) / R", synonyms=("r",), monotone=True)
 def recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of the relevant documents found in the top k.
 
@@ -83,12 +83,7 @@ def recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     return Ratio(parts.hits(k, rel), relevant_count(rel))
 
 
-@registered(
-    family=FAMILY,
-    formula="2·P·R / (P + R) = 2·found(k) / (k + R)",
-    synonyms=("f1_score",),
-    monotone=True,
-)
+@registered(formula="2·P·R / (P + R) = 2·found(k) / (k + R)", synonyms=("f1_score",), monotone=True)
 def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Harmonic mean of precision and recall at k.
 
@@ -100,12 +95,7 @@ def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     return _f_measure(k, 1.0, rel)
 
 
-@registered(
-    family=FAMILY,
-    formula="(1 + β²)·P·R / (β²·P + R)",
-    synonyms=("f_beta", "f_score"),
-    monotone=True,
-)
+@registered(formula="(1 + β²)·P·R / (β²·P + R)", synonyms=("f_beta", "f_score"), monotone=True)
 def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     """Weighted harmonic mean of precision and recall at k: recall counts β times as much.
 
@@ -123,9 +113,7 @@ def _f_measure(k: int | None, beta: float, rel: float | None) -> Ratio:
 
 
 @registered(
-    family=FAMILY,
-    formula="found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)",
-    synonyms=("rprec", "r-precision"),
+    formula="found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)", synonyms=("rprec", "r-precision")
 )
 def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision at the depth where a perfect list would end: the number of relevant documents.
@@ -147,10 +135,7 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr |
 
 
 @registered(
-    family=FAMILY,
-    formula="found(k) / min(k, R)",
-    synonyms=("relative_p", "set_relative_p"),
-    monotone=True,
+    formula="found(k) / min(k, R)", synonyms=("relative_p", "set_relative_p"), monotone=True
 )
 def relative_precision(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Hits in the top k as a share of the most that could be there.
@@ -165,7 +150,6 @@ def relative_precision(k: int | None = None, *, rel: float | None = None) -> pl.
 
 
 @registered(
-    family=FAMILY,
     formula="non-relevant in the top k / non-relevant retrieved",
     synonyms=("fallout",),
     higher_is_better=False,
@@ -181,7 +165,7 @@ def fall_out(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Rat
     return Ratio(depth(k) - parts.hits(k, rel), retrieved() - parts.hits(None, rel), empty=None)
 
 
-@registered(family=FAMILY, formula="found(n) / n", synonyms=("set_p", "setp"), monotone=True)
+@registered(formula="found(n) / n", synonyms=("set_p", "setp"), monotone=True)
 def set_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of everything retrieved that is relevant.
 
@@ -191,7 +175,7 @@ def set_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio(parts.hits(None, rel), retrieved())
 
 
-@registered(family=FAMILY, formula="found(n) / R", synonyms=("set_r", "setr"), monotone=True)
+@registered(formula="found(n) / R", synonyms=("set_r", "setr"), monotone=True)
 def set_recall(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of the relevant documents that was retrieved at all.
 
@@ -202,7 +186,6 @@ def set_recall(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="(x + 1)·P·R / (R + x·P)",
     synonyms=("setf",),
     number="x",
@@ -219,9 +202,7 @@ def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
     return Ratio((x + 1) * parts.hits(None, rel), retrieved() + x * relevant_count(rel))
 
 
-@registered(
-    family=FAMILY, formula="found(n)² / (n · R)", synonyms=("set_ap", "setap"), monotone=True
-)
+@registered(formula="found(n)² / (n · R)", synonyms=("set_ap", "setap"), monotone=True)
 def set_map(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision times recall of the whole retrieved set.
 

@@ -1,24 +1,235 @@
-"""A metric as somebody asks for it: one of the registry with its parameters, or a user's own."""
+"""Define what a metric is: a registered function, and the metric that somebody asks for.
+
+`@Registration(…)` turns one function into a documented, named metric. What a metric has to say of
+itself
+is said there, once; the public names, the name parser, the command line's reference, the
+documentation and the common tests read it. A `Metric` is one of these with its parameters, or a
+user's own expression.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
 
-from rankframe.core.checks import LONGEST_NAME, is_pattern
+from rankframe.core.checks import LARGEST_WEIGHT, LONGEST_NAME, is_number, is_pattern
 from rankframe.core.columns import GROUPED_FRAME, JUDGED_FRAME, QUERY
 from rankframe.core.errors import MetricParameterError
-from rankframe.core.messages import shorten
+from rankframe.core.messages import shorten, shown
 from rankframe.core.options import Average, GapKind
-from rankframe.metrics.parts import Ratio
-from rankframe.metrics.registry import Definition, Frame
+from rankframe.metrics.parts import Parts, Ratio, collecting
 
+P = ParamSpec("P")
+# Whole numbers of 64 bits, and those up to which floats hold all.
+_LARGEST, _EXACT = (1 << 63) - 1, 1 << 53
+# In the order in which the reference shows them.
+Family = Literal[
+    "Hits in the top k",
+    "Order of the relevant",
+    "Graded gain",
+    "Subtopics and facts",
+    "trec_eval's experiments",
+    "Counts",
+    "What was shown",
+    "The catalogue",
+    "Two rankings",
+]
+# A gap looks at slices of another metric.
+Frame = Literal["judged", "grouped", "shown", "documents", "gap", "pair"]
+# Always, never, or with these values of its parameters: {"gain": "exp2"}.
+Condition: TypeAlias = bool | Mapping[str, object]
 _QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Hold what a metric declares about itself."""
+
+    family: Family
+    formula: str
+    # what it looks at: a run beside judgments (of documents, or of groups), what it shows (of each
+    # query, or of each document over all queries), or two rankings
+    frame: Frame = "judged"
+    # other names that are read; aliases are those of them that are functions of rankframe too
+    synonyms: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    # names that mean the metric with some of its parameters set
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # the parameter that a number in the name sets: `ndcg@10`, `P_5`, `IPrec@0.1`
+    number: str = "k"
+    # the share that a number behind a dot sets, where that is another one: ranx's `rbp.95`
+    decimals: str | None = None
+    # what other tools call a parameter
+    parameter_synonyms: Mapping[str, str] = field(default_factory=dict)
+    # the metric that other tools mean by the same name with a parameter
+    becomes: Mapping[str, str] = field(default_factory=dict)
+    # the least and the largest value; None: there is no limit
+    bounds: tuple[float | None, float | None] = (0.0, 1.0)
+    # how per-query values become one number unless the user says otherwise
+    average: Average = "macro"
+    higher_is_better: bool = True
+    # a higher grade in its cutoff never lowers a query's value, and an unjudged document is worth
+    # what one of grade 0 is
+    monotone: bool = False
+    # it compares the documents of all queries with each other: the input must come as a whole, and
+    # the average is over the sums
+    pooled: Condition = False
+    # it computes 2 to the power of a grade
+    exponential: Condition = False
+    # over documents: it looks at values of the attribute `by`, a row each (the values frame)
+    by_value: bool = False
+    # over documents: it counts distinct ones, of which a jackknife says too much
+    distinct: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition(Facts):
+    """A registered metric."""
+
+    name: str
+    # its value for one query, from checked parameters
+    build: Callable[..., pl.Expr | Ratio]
+    # what users call: the same as an expression
+    function: Callable[..., pl.Expr]
+
+    def __reduce__(self) -> tuple[Callable[[str], Definition], tuple[str]]:
+        return registered_metric, (self.name,)  # wherever it is unpickled, it is the same
+
+    def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
+        """Tell whether a property holds with these parameters."""
+        if isinstance(condition, bool):
+            return condition
+        return all(
+            params.get(name, self.parameters[name].default) == value
+            for name, value in condition.items()
+        )
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """Return the other names of the metric, with and without preset parameters."""
+        return (*self.synonyms, *self.presets)
+
+    @property
+    def summary(self) -> str:
+        """Return the first sentence of the docstring."""
+        return (inspect.getdoc(self.build) or "").split("\n\n")[0].replace("\n", " ")
+
+    @property
+    def notes(self) -> str:
+        """Return the docstring between the first sentence and the example."""
+        paragraphs = (inspect.getdoc(self.build) or "").split("\n\n")[1:]
+        return "\n\n".join(p for p in paragraphs if not p.lstrip().startswith(">>>"))
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """Return the parameters by name."""
+        return dict(inspect.signature(self.build).parameters)
+
+    @functools.cached_property
+    def level(self) -> str:
+        """Return the parameter that other tools' relevance level is: it drops lower grades."""
+        return "min_grade" if "min_grade" in self.parameters else "rel"
+
+    @functools.cached_property
+    def types(self) -> dict[str, Any]:
+        """Return the type of each parameter."""
+        return get_type_hints(self.build)
+
+
+REGISTRY: dict[str, Definition] = {}
+
+
+def registered_metric(name: str) -> Definition:
+    """Return the registered metric of a name."""
+    return REGISTRY[name]
+
+
+def names_over(frame: Frame) -> list[str]:
+    """List the metrics that look at a kind of frame."""
+    return [name for name, definition in REGISTRY.items() if definition.frame == frame]
+
+
+class Registration(Facts):
+    """Decorate a function to register it as a metric; users call what returns its expression."""
+
+    def __call__(self, function: Callable[P, pl.Expr | Ratio]) -> Callable[P, pl.Expr]:
+        """Return the function as users call it."""
+        name, signature = function.__name__, inspect.signature(function)
+
+        @functools.wraps(function)
+        def build(*args: P.args, **kwargs: P.kwargs) -> pl.Expr | Ratio:
+            bound = signature.bind(*args, **kwargs)
+            values = bound.arguments
+            for key, value in values.items():
+                values[key] = _checked(key, value, REGISTRY[name].types[key])
+            if (k := values.get("k")) is not None and k < 1:
+                raise MetricParameterError(f"a cutoff must be at least 1, not {k}.")
+            try:
+                return function(*bound.args, **bound.kwargs)
+            except OverflowError:
+                passed = ", ".join(f"{key}={shown(value)}" for key, value in values.items())
+                problem = f"{name} computes too large a number of {passed}."
+                raise MetricParameterError(problem) from None
+
+        @functools.wraps(function)
+        def expression(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+            value = build(*args, **kwargs)
+            return value.expr if isinstance(value, Ratio) else value
+
+        REGISTRY[name] = Definition(name=name, build=build, function=expression, **vars(self))
+        return expression
+
+
+def _checked(key: str, value: Any, kind: Any) -> Any:
+    """Return the value as the parameter's type has it, or refuse it and name what it takes."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    number = _is_number(value)
+    whole = number and float(value).is_integer() and abs(value) <= _LARGEST
+    if int in kinds and whole:
+        return int(value)
+    if float in kinds and number:
+        return float(value) if abs(value) > _EXACT else value
+    if kinds == (str,) and isinstance(value, bool | int):  # as it is written
+        return str(value).lower()
+    if value is None and NoneType in kinds:
+        return value
+    accepted: dict[str, bool] = {}
+    for part in kinds:
+        if get_origin(part) is Literal:
+            accepted |= {repr(c): isinstance(value, str) and value == c for c in get_args(part)}
+        elif get_origin(part) is Sequence:
+            listed = isinstance(value, list | tuple)
+            accepted["a list of numbers"] = listed and all(map(_is_number, value))
+        elif get_origin(part) is Mapping:
+            gains = isinstance(value, Mapping) and all(map(_is_gain, value, value.values()))
+            accepted[f"a number of at most {LARGEST_WEIGHT:g} for each grade"] = gains
+        elif part is not NoneType:
+            takes = part in (str, bool) and isinstance(value, part) and value != ""
+            accepted[_CALLED[part]] = takes
+    if not any(accepted.values()):
+        wanted = " or ".join(accepted)
+        raise MetricParameterError(f"{key} must be {wanted}, not {shown(value)}.")
+    return value
+
+
+_CALLED = {str: "a name", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and is_number(value)
+
+
+def _is_gain(grade: Any, gain: Any) -> bool:
+    """Tell whether both are finite numbers."""
+    return all(_is_number(value) and abs(value) <= LARGEST_WEIGHT for value in (grade, gain))
 
 
 @dataclass(frozen=True)
@@ -49,64 +260,60 @@ class Metric:
     # of a gap between slices, which has neither
     gap: Gap | None = None
 
-    @property
-    def frame(self) -> Frame:
-        """The frame that it looks at; a user's own, the first of them that has its columns."""
-        if self.definition is not None:
-            return self.definition.frame
-        if self.gap is not None:
-            return "gap"
-        if self.looks_at is not None or self.expression is None:
-            return self.looks_at or "judged"
-        names = self.expression.meta.root_names()
-        if all(map(JUDGED_FRAME.find, names)):
-            return "judged"
-        return "grouped" if all(map(GROUPED_FRAME.find, names)) else "shown"
+    # What follows from the above, worked out once.
+    # a user's own looks at the first frame that has its columns
+    frame: Frame = field(init=False)
+    # users' own are better when higher, unless they say otherwise
+    higher_is_better: bool = field(init=False)
+    # it looks at judgments, of documents or of groups
+    of_judgments: bool = field(init=False)
+    # it looks at groups of judgments
+    grouped: bool = field(init=False)
+    # it needs all queries at once and so cannot be partitioned
+    whole_input: bool = field(init=False)
+    # it computes 2 to the power of a grade
+    exponential: bool = field(init=False)
+    # the share of queries whose values are below its average, where that is what it is: a median,
+    # a quantile or the least value; None: it is made of sums
+    level: float | None = field(init=False)
 
-    @property
-    def of_judgments(self) -> bool:
-        """Tell whether the metric looks at judgments, of documents or of groups."""
-        return self.frame in ("judged", "grouped")
-
-    @property
-    def level(self) -> float | None:
-        """The share of queries whose values are below its average, where that is what it is: a
-        median, a quantile or the least value. None: it is made of sums.
-        """
-        return {"median": 0.5, "min": 0.0, "quantile": self.q}.get(self.average)
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Tell whether higher values are better (the default for users' own metrics)."""
-        if self.definition is None:
-            return not self.lower_is_better
-        return self.definition.higher_is_better
-
-    @property
-    def whole_input(self) -> bool:
-        """Tell whether the metric needs all queries at once and so cannot be partitioned."""
-        if self.definition is not None:
-            return self.definition.holds(self.definition.pooled, self.params)
-        looked_at = [] if self.expression is None else self.expression.meta.root_names()
-        return any(map(JUDGED_FRAME.of_whole_input, looked_at))
-
-    @property
-    def grouped(self) -> bool:
-        """Tell whether the metric looks at groups of judgments."""
-        return self.frame == "grouped"
-
-    @property
-    def exponential(self) -> bool:
-        """Tell whether the metric computes 2 to the power of a grade."""
-        found = self.definition
-        return found is not None and found.holds(found.exponential, self.params)
+    def __post_init__(self) -> None:
+        definition = self.definition
+        names = [] if self.expression is None else self.expression.meta.root_names()
+        frame: Frame = self.looks_at or "judged"
+        whole_input, exponential = any(map(JUDGED_FRAME.of_whole_input, names)), False
+        if definition is not None:
+            frame = definition.frame
+            whole_input = definition.holds(definition.pooled, self.params)
+            exponential = definition.holds(definition.exponential, self.params)
+        elif self.gap is not None:
+            frame = "gap"
+        elif self.looks_at is None and not all(map(JUDGED_FRAME.find, names)):
+            frame = "grouped" if all(map(GROUPED_FRAME.find, names)) else "shown"
+        vars(self).update(
+            frame=frame,
+            higher_is_better=(
+                definition.higher_is_better if definition else not self.lower_is_better
+            ),
+            of_judgments=frame in ("judged", "grouped"),
+            grouped=frame == "grouped",
+            whole_input=whole_input,
+            exponential=exponential,
+            level={"median": 0.5, "min": 0.0, "quantile": self.q}.get(self.average),
+        )
 
     def build(self) -> pl.Expr | Ratio:
-        """Its value for one query, over the frame that it looks at."""
+        """Return the metric's value for one query, over the frame that it looks at."""
         if self.definition is None:
             assert self.expression is not None  # nobody builds what is stored
             return self.expression
         return self.definition.build(**self.params)
+
+    @functools.cached_property
+    def over_parts(self) -> tuple[pl.Expr | Ratio, Parts]:
+        """Return the metric's value over named sums, as far as it is made of sums, and these."""
+        with collecting() as parts:
+            return self.build(), parts
 
     def expr(self) -> pl.Expr:
         """Return the metric's value as one expression."""
@@ -150,7 +357,10 @@ def metric(
         raise MetricParameterError(f"the name of a metric is text, not {name!r}.")
     if not isinstance(higher_is_better, bool):
         raise MetricParameterError(f"higher_is_better is True or False, not {higher_is_better!r}.")
-    label = _own_name(expression) if name is None else name
+    label = name
+    if label is None:
+        with suppress(pl.exceptions.PolarsError):  # it has none
+            label = expression.meta.output_name()
     if not label:
         raise MetricParameterError('an expression needs a name of its own: .alias("...").')
     if expression.meta.has_multiple_outputs():
@@ -177,23 +387,23 @@ def metric(
     return Metric(label, how, expression=expression, lower_is_better=lower, q=q, looks_at=frame)
 
 
-def read_average(given: object, label: str) -> tuple[Average, float | None]:
+def read_average(text: object, label: str) -> tuple[Average, float | None]:
     """Parse how values are averaged, and the q of a quantile.
 
     >>> read_average("median", "map"), read_average("quantile(q=0.1)", "map")
     (('median', None), ('quantile', 0.1))
     """
-    found = _QUANTILE.fullmatch(str(given))
-    if found is not None:
+    if quantile := _QUANTILE.fullmatch(str(text)):
         with suppress(ValueError):
-            q = float(found["q"])
+            q = float(quantile["q"])
             if 0 < q < 1:
                 return "quantile", q
-    for average in get_args(Average):
-        if given == average != "quantile":
+    averages: list[Average] = [name for name in get_args(Average) if name != "quantile"]
+    for average in averages:
+        if text == average:
             return average, None
-    names = [*(name for name in get_args(Average) if name != "quantile"), "quantile(q=0.1)"]
-    raise MetricParameterError(f"{label!r}: average={given!r} is not one of {', '.join(names)}.")
+    listed = ", ".join([*averages, "quantile(q=0.1)"])
+    raise MetricParameterError(f"{label!r}: average={text!r} is not one of {listed}.")
 
 
 def refuse_long(name: str) -> None:
@@ -203,11 +413,3 @@ def refuse_long(name: str) -> None:
             f"the name of a metric has at most {LONGEST_NAME:,} characters, and this one "
             f"{len(name):,}: {shorten(name)!r}."
         )
-
-
-def _own_name(expression: pl.Expr) -> str:
-    """Return the output name of an expression, or an empty text."""
-    try:
-        return expression.meta.output_name()
-    except pl.exceptions.PolarsError:
-        return ""

@@ -1,6 +1,7 @@
-"""Metric names: `"ndcg(gain=exp2)@10"`, `"nDCG@10"`, `"ndcg_cut_10"`, `"ndcg@10-l2"` → a metric.
+"""Parse metric names: `"ndcg(gain=exp2)@10"`, `"nDCG@10"`, `"ndcg_cut_10"`, `"ndcg@10-l2"`.
 
 Four spellings are read: rankframe's own, and those of ranx, ir_measures and trec_eval.
+`"gap(ndcg@10, by=group)"` is how far a metric's averages over slices of queries are apart.
 A label in the results is the name as it was typed.
 """
 
@@ -10,7 +11,9 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from contextlib import suppress
+from itertools import takewhile
+from typing import Any, TypeAlias, cast, get_args
 
 import polars as pl
 
@@ -18,10 +21,8 @@ from rankframe.core.errors import MetricParameterError, UnknownMetricError
 from rankframe.core.messages import did_you_mean, nearest, shorten, shown
 from rankframe.core.options import GapKind
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.gap import inside_gap
-from rankframe.metrics.metric import Gap, Metric, metric, read_average, refuse_long
+from rankframe.metrics.metric import Frame, Gap, Metric, metric, read_average, refuse_long
 from rankframe.metrics.parts import Ratio
-from rankframe.metrics.registry import Frame
 
 # What users give where metrics are asked for: names, expressions, and what `rf.metric` makes.
 MetricLike: TypeAlias = str | pl.Expr | Metric
@@ -48,15 +49,20 @@ _NAME = re.compile(r"(?P<name>[^()@]+)(\((?P<params>.*)\))?(@(?P<at>[^()@]*))?",
 # Where a second name begins; commas in brackets stand between parameters.
 _SEVERAL, _IN_BRACKETS = re.compile(r"\s*,\s*(?=[A-Za-z])"), re.compile(r"\([^()]*\)")
 _SUFFIXED = re.compile(r"(?P<name>.*?[^_.\d][^_.]*)(?P<sep>[_.])(?P<numbers>\d[\d.,]*)")
+_GAP = re.compile(r"gap\s*\((?P<inside>.*)\)", re.DOTALL | re.IGNORECASE)
+# What stands between commas that are outside of brackets, braces and quotes.
+_ITEM = re.compile(
+    r"(?:\((?:[^()]|\([^()]*\))*\)|\{[^}]*\}|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[^,])+", re.DOTALL
+)
 
 
 def resolve(
     metrics: Metrics, *frames: Frame, any_average: bool = False, inner: bool = True
 ) -> list[Metric]:
-    """Metrics over some frames (those of judgments) from names and expressions, each label once.
+    """Return metrics over some frames (those of judgments) from names and expressions.
 
     `any_average`: also those that are no sums, such as a median. `inner`: also those that gaps are
-    of.
+    of. Each label may be there once.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
@@ -65,190 +71,215 @@ def resolve(
         raise MetricParameterError(
             f"metrics are names or polars expressions, not {shown(metrics)}."
         )
-    given = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
-    if not given:
+    requests = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    if not requests:
         raise MetricParameterError("no metric was asked for. See `rankframe metrics`.")
     resolved: list[Metric] = []
-    for one in given:
-        if isinstance(one, Metric):
-            resolved.append(one)
-        elif isinstance(one, pl.Expr):
-            resolved.append(metric(one))
-        elif isinstance(one, str):
-            resolved.extend(parse(one))
+    for request in requests:
+        if isinstance(request, str):
+            resolved += parse(request)
+        elif isinstance(request, pl.Expr | Metric):
+            resolved.append(request if isinstance(request, Metric) else metric(request))
         else:
             raise MetricParameterError(
-                f"a metric is a name or a polars expression, not {type(one).__name__} {one!r}."
+                "a metric is a name or a polars expression, not "
+                f"{type(request).__name__} {request!r}."
             )
     resolved = with_inner(resolved) if inner else resolved
-    for one in resolved:
-        known = one.definition is not None or one.gap is not None
-        if known and one.frame not in (frames or ("judged", "grouped")):
-            raise MetricParameterError(f"{one.label!r} {_ELSEWHERE[one.frame]}")
-        if not known and one.expression is None:
-            raise MetricParameterError(f"{one.label!r} is a column of stored values: give a name.")
-        if one.level is not None and not any_average:
+    labels: set[str] = set()
+    for each in resolved:
+        label = repr(each.label)
+        is_computed = each.definition is not None or each.gap is not None
+        if is_computed and each.frame not in (frames or ("judged", "grouped")):
+            raise MetricParameterError(f"{label} {_ELSEWHERE[each.frame]}")
+        if not is_computed and each.expression is None:
+            raise MetricParameterError(f"{label} is a column of stored values: give a name.")
+        if each.level is not None and not any_average:
             raise MetricParameterError(
-                f"{one.label!r}: average={one.average} is no mean, and here means are compared. "
+                f"{label}: average={each.average} is no mean, and here means are compared. "
                 "Only evaluate and agree take it."
             )
-    labels = [m.label for m in resolved]
-    twice = sorted({label for label in labels if labels.count(label) > 1})
-    if twice:
-        raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
+        if label in labels:
+            raise MetricParameterError(f"metric {label} is asked for more than once.")
+        labels.add(label)
     return resolved
 
 
 def with_inner(metrics: Sequence[Metric]) -> list[Metric]:
-    """Metrics, and before a gap the one that it is of, where nobody asks for that itself."""
-    labels, found = {one.label for one in metrics}, []
-    for one in metrics:
-        if one.gap is not None and one.gap.of.label not in labels:
-            labels.add(one.gap.of.label)
-            found.append(one.gap.of)
-        found.append(one)
-    return found
+    """Add the metrics that gaps are of, each before its gap, unless they are there already."""
+    labels = {metric.label for metric in metrics}
+    complete: list[Metric] = []
+    for each in metrics:
+        if each.gap is not None and each.gap.of.label not in labels:
+            labels.add(each.gap.of.label)
+            complete.append(each.gap.of)
+        complete.append(each)
+    return complete
 
 
 def parse(text: str) -> list[Metric]:
-    """The metrics that one name stands for: one, or one for each cutoff in `@1,3,5`.
+    """Return the metrics that one name stands for: one, or one for each cutoff in `@1,3,5`.
 
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params
     {'gain': 'exp2', 'k': 10}
     """
     refuse_long(text)
-    if gap := inside_gap(text):
-        return _gaps(gap[0], text, **gap[1])
-    name = text.strip()
-    if level := _LEVEL.fullmatch(name):
-        name = level["rest"]
+    written = text.strip()
+    if gap := _GAP.fullmatch(written):
+        return _parse_gap(gap["inside"], written)
+    level = _LEVEL.fullmatch(written)
+    name = level["rest"] if level else written
     several = _SEVERAL.split(_IN_BRACKETS.sub("", name))
-    if len(several) > 1 and all(_lookup(one.split("@")[0])[0] for one in several):
-        said = f"{shorten(text)!r} is {len(several)} names in one: give each by itself"
-        raise UnknownMetricError(text, [], said)
+    if len(several) > 1 and all(_lookup(part.split("@")[0])[0] for part in several):
+        problem = f"{shorten(text)!r} is {len(several)} names in one: give each by itself"
+        raise UnknownMetricError(text, [], problem)
     parsed = _NAME.fullmatch(name)
     if parsed is None:
         raise UnknownMetricError(text, [], f"cannot read the metric name {text!r}")
-    base, at = parsed["name"].strip(), parsed["at"]
+    base, mark, numbers = parsed["name"].strip(), "@", parsed["at"]
     definition, presets = _lookup(base)
-    numbers, write = [], str
-    if definition is not None and at is not None:
-        key = definition.number
-        numbers = [(n.strip(), key, _number(n, text)) for n in at.split(",")]
-        write = lambda n: text.strip().replace(f"@{at}", f"@{n}")  # noqa: E731
-    elif definition is None and at is None and (suffixed := _SUFFIXED.fullmatch(base)):
+    suffixed = _SUFFIXED.fullmatch(base) if definition is None and numbers is None else None
+    if suffixed:
         definition, presets = _lookup(suffixed["name"])
-        if definition is not None:
-            key = definition.decimals or definition.number
-            point = definition.decimals is not None and suffixed["sep"] == "."
-            numbers = [
-                (n, key, _suffix_number(n, text, point=point))
-                for n in suffixed["numbers"].split(",")
-            ]
-            write = lambda n: text.strip().replace(suffixed["numbers"], n)  # noqa: E731
+        mark, numbers = "", suffixed["numbers"]
     if definition is None:
         raise UnknownMetricError(text, _suggest(base, text))
-    written = parsed["params"] or ""
+    in_brackets = parsed["params"] or ""
     for parameter, other in definition.becomes.items():
-        definition = REGISTRY[other] if parameter in written else definition
-    own = _parameters(written, definition, text)
-    params = {} if level is None else {definition.level: float(level["level"])}
-    twice = set(own) & {*params, *(key for _, key, _ in numbers)}
-    if twice:
+        definition = REGISTRY[other] if parameter in in_brackets else definition
+    params = _parameters(in_brackets, definition, text)
+    number = definition.decimals if suffixed and definition.decimals else definition.number
+    outside = {definition.level: float(level["level"])} if level else {}
+    if twice := params.keys() & {*outside, *([] if numbers is None else [number])}:
         raise MetricParameterError(f"{text!r} sets {min(twice)} twice.")
-    params = presets | own | params
-    if not numbers:
-        return [_metric(text.strip(), definition, params, text)]
-    return [_metric(write(n), definition, {**params, key: v}, text) for n, key, v in numbers]
+    params = presets | params | outside
+    if numbers is None:
+        return [_metric(written, definition, params, text)]
+    is_share = suffixed is not None and definition.decimals is not None and suffixed["sep"] == "."
+    metrics: list[Metric] = []
+    for digits in map(str.strip, numbers.split(",")):
+        value = _number(f"0.{digits}" if is_share and digits.isdigit() else digits, text)
+        label = written.replace(mark + numbers, mark + digits)
+        metrics.append(_metric(label, definition, {**params, number: value}, text))
+    return metrics
 
 
-def _gaps(inner: str, text: str, by: str, kind: GapKind) -> list[Metric]:
-    """The gap of a metric, or of each where its name stands for several."""
-    made = []
-    for of in parse(inner):
-        if of.frame == "documents" or of.average == "sum":
-            why = "has no values per query" if of.frame == "documents" else "grows with a slice"
-            raise MetricParameterError(f"{text!r}: {of.label!r} {why}, so it has no gap.")
-        if of.level is not None:
+def _parse_gap(inside: str, text: str) -> list[Metric]:
+    """Return the gap of a metric, or of each where its name stands for several.
+
+    >>> parse("gap(ndcg(gain=exp2)@10, by=group, kind=mean)")[0].gap.by
+    'group'
+    """
+    problem = f"{shorten(text)!r}: a gap reads gap(ndcg@10, by=group)"
+    items = [*_ITEM.finditer(inside)]
+    # A cutoff may be several: ndcg@1,3.
+    cutoffs = takewhile(lambda item: item[0].replace(".", "").strip().isdigit(), items[1:])
+    metric_items = items[: 1 + len([*cutoffs])]
+    inner = inside[: metric_items[-1].end()].strip() if metric_items else ""
+    if not inner or inner.startswith(","):
+        raise MetricParameterError(f"{problem}: it lacks the metric first.")
+    params = {"kind": "range"}
+    for item in items[len(metric_items) :]:
+        key, _, value = (part.strip() for part in item[0].partition("="))
+        if key not in ("by", "kind") or not value:
+            raise MetricParameterError(f"{problem} or kind=mean, not {item[0].strip()!r}.")
+        params[key] = value.strip("'\"")
+    if "by" not in params:
+        raise MetricParameterError(f"{problem}: it lacks by=, an attribute of the queries.")
+    by, kind = params["by"], params["kind"]
+    if kind not in get_args(GapKind):
+        raise MetricParameterError(
+            f"{shorten(text)!r}: kind is 'range', the largest less the least, or 'mean', of all "
+            f"pairs, not {kind!r}."
+        )
+    if _GAP.fullmatch(inner):
+        raise MetricParameterError(f"{shorten(text)!r}: a gap of gaps is no gap between slices.")
+    gaps: list[Metric] = []
+    for each in parse(inner):
+        if each.frame == "documents" or each.average == "sum":
+            why = "has no values per query" if each.frame == "documents" else "grows with a slice"
+            raise MetricParameterError(f"{text!r}: {each.label!r} {why}, so it has no gap.")
+        if each.level is not None:
             raise MetricParameterError(
-                f"{text!r}: average={of.average} is no mean, and a gap is one between means."
+                f"{text!r}: average={each.average} is no mean, and a gap is one between means."
             )
-        label = text.strip().replace(inner, of.label, 1)
-        made.append(Metric(label, lower_is_better=True, gap=Gap(of, by, kind)))
-    return made
+        gap = Gap(each, by, cast("GapKind", kind))
+        label = text.replace(inner, each.label, 1)
+        gaps.append(Metric(label, lower_is_better=True, gap=gap))
+    return gaps
 
 
 def definition_of(name: str) -> Definition:
-    """The metric of a name, in any spelling; what it needs may be left out.
+    """Return the metric of a name, in any spelling; what it needs may be left out.
 
     >>> definition_of("diversity").name, definition_of("map_cut_10").name
     ('diversity', 'average_precision')
     """
-    found = _lookup(name)[0]
-    if found is None:
+    definition = _lookup(name)[0]
+    if definition is None:
         first = parse(name)[0]
-        found = (first if first.gap is None else first.gap.of).definition
-    assert found is not None  # a name always has one
-    return found
+        definition = (first if first.gap is None else first.gap.of).definition
+    assert definition is not None  # a name always has one
+    return definition
 
 
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
-    """The metric of that name, and the parameters that the name sets."""
+    """Return the metric of that name, and the parameters that the name sets."""
     key = base.strip().lower()
     for definition in REGISTRY.values():
-        if key in (definition.name, *definition.other_names):
+        if key == definition.name or key in definition.synonyms or key in definition.presets:
             return definition, dict(definition.presets.get(key, {}))
     return None, {}
 
 
 def _metric(label: str, definition: Definition, params: dict[str, Any], text: str) -> Metric:
-    params = dict(params)
-    given, q = params.pop("average", None), None
-    if given is None:
-        pooled = definition.holds(definition.pooled, params)
-        average = "micro" if pooled else definition.average
+    if "average" in params:
+        average, q = read_average(params.pop("average"), text)
     else:
-        average, q = read_average(given, text)
-    if unknown := [key for key in params if key not in definition.parameters]:
-        what = "cutoff" if unknown[0] == "k" else unknown[0]
-        raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
-    needed = [n for n, p in definition.parameters.items() if p.default is inspect.Parameter.empty]
-    if lacking := [name for name in needed if name not in params]:
-        how = "a cutoff: " if lacking[0] == "k" else ""
-        example = f"{definition.name}@10" if how else f"{definition.name}({lacking[0]}=…)"
-        raise MetricParameterError(f"{text!r} needs {how or f'{lacking[0]}: '}{example}.")
-    made = Metric(label, average, definition, params, q=q)
+        pooled = definition.holds(definition.pooled, params)
+        average, q = "micro" if pooled else definition.average, None
+    for key in params:
+        if key not in definition.parameters:
+            what = "cutoff" if key == "k" else key
+            raise MetricParameterError(f"{text!r}: {definition.name} takes no {what}.")
+    for key, parameter in definition.parameters.items():
+        if parameter.default is inspect.Parameter.empty and key not in params:
+            needed = f"{key}: {definition.name}({key}=…)"
+            needed = f"a cutoff: {definition.name}@10" if key == "k" else needed
+            raise MetricParameterError(f"{text!r} needs {needed}.")
+    requested = Metric(label, average, definition, params, q=q)
     try:
-        value = made.build()
+        value, _ = requested.over_parts
     except MetricParameterError as error:
         raise MetricParameterError(f"{text!r}: {error}") from None
     if average == "micro" and not isinstance(value, Ratio):
         raise MetricParameterError(
             f"{text!r}: {definition.name} is not a ratio of sums, so it has no micro average."
         )
-    return made
+    return requested
 
 
 def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]:
+    """Parse the parameters in brackets, under the names that the metric has for them."""
     params: dict[str, Any] = {}
     synonyms = _PARAMETER_SYNONYMS | dict.fromkeys(_LEVELS, definition.level)
     synonyms |= definition.parameter_synonyms
+    names = [*definition.parameters, "average"]
     for item in split_parameters(text):
-        key, equals, value = item.partition("=")
-        key = synonyms.get(key.strip(), key.strip())
+        key, equals, value = (part.strip() for part in item.partition("="))
+        key = synonyms.get(key, key)
         if not equals:
             raise MetricParameterError(f"{whole!r}: parameters read name=value, not {item!r}.")
-        literal = read_literal(value.strip())
+        literal = read_literal(value)
         if key == "dcg" and str(literal) in _IR_MEASURES_DCG:
             key, literal = "gain", _IR_MEASURES_DCG[literal]
-        known = [*definition.parameters, "average"]
-        if key not in known:
-            near = did_you_mean(key, known)
+        if key not in names:
+            near = did_you_mean(key, names)
             if key == "rel" != definition.level:
                 near = f"Grades are used as they are; {definition.level}= drops those below."
             raise MetricParameterError(
                 f"{whole!r}: {definition.name} has no parameter {key!r}. {near}"
-                f"{' ' if near else ''}It takes {', '.join(known)}."
+                f"{' ' if near else ''}It takes {', '.join(names)}."
             )
         if key in params:
             raise MetricParameterError(f"{whole!r} sets {key} twice.")
@@ -257,16 +288,14 @@ def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]
 
 
 def split_parameters(text: str) -> list[str]:
-    """Split at commas that are not inside braces, brackets or quotes."""
-    items = re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[^,])+", text)
-    return [item.strip() for item in items if item.strip()]
+    """Split at commas that are not inside brackets, braces or quotes."""
+    return [item.strip() for item in _ITEM.findall(text) if item.strip()]
 
 
 def read_literal(text: str) -> Any:
-    """A value as Python writes it, or as text."""
-    lowered = text.lower()
-    if lowered in ("true", "false"):
-        return lowered == "true"
+    """Return a value as Python writes it, or the text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -274,19 +303,12 @@ def read_literal(text: str) -> Any:
 
 
 def _number(digits: str, text: str) -> float | int:
-    value = read_literal(digits.strip())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MetricParameterError(f"{text!r}: a cutoff is a whole number, not {shown(digits)}.")
-    return value
-
-
-def _suffix_number(digits: str, text: str, *, point: bool) -> float | int:
-    if point and digits.isdigit():
-        return float(f"0.{digits}")  # ranx: rbp.95
-    try:
-        return float(digits) if "." in digits else int(digits)
-    except ValueError:
-        raise MetricParameterError(f"{text!r}: {digits!r} is not a number.") from None
+    """Return the number in a name: a cutoff, a share, a point of recall."""
+    with suppress(ValueError):
+        return int(digits)
+    with suppress(ValueError):
+        return float(digits)
+    raise MetricParameterError(f"{text!r}: a cutoff is a whole number, not {shown(digits)}.")
 
 
 def _suggest(base: str, text: str) -> Sequence[str]:
@@ -302,18 +324,13 @@ def signature(definition: Definition) -> str:
     >>> signature(REGISTRY["rbp_residual"])
     'rbp_residual(p=0.8)'
     """
-    shown = [
-        f"{name}={_shown(parameter.default)}"
-        for name, parameter in definition.parameters.items()
-        if name not in ("k", "rel") and parameter.default is not inspect.Parameter.empty
-    ]
+    defaults: list[str] = []
+    for name, parameter in definition.parameters.items():
+        value = parameter.default
+        if name not in ("k", "rel") and value is not inspect.Parameter.empty:
+            text = f"{value:g}" if isinstance(value, float) else str(value).lower()
+            defaults.append(f"{name}={'…' if value is None else text}")
     if "rel" in definition.parameters:
-        shown.append("rel=…")
-    body = f"({', '.join(shown)})" if shown else ""
+        defaults.append("rel=…")
+    body = f"({', '.join(defaults)})" if defaults else ""
     return f"{definition.name}{body}{'@k' if 'k' in definition.parameters else ''}"
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "…"
-    return f"{value:g}" if isinstance(value, float) else str(value).lower()

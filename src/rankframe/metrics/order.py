@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from operator import add
-from typing import Final, Literal
+from typing import Literal
 
 import polars as pl
 
 from rankframe.core.columns import RANK, ColumnRequest
 from rankframe.metrics import parts
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
     check_between,
@@ -24,14 +25,13 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "Order of the relevant"
+registered = partial(Registration, family="Order of the relevant")
+
 _INFAP_EPSILON = 1e-5
 
 
 @registered(
-    family=FAMILY,
     formula="Σ over relevant i ≤ k of found(i)/i, ÷ R",
     synonyms=("ap", "map", "map_cut", "average_precision_cut"),
     aliases=("map",),
@@ -59,7 +59,7 @@ def average_precision(
     return Ratio(precisions, relevant_count(rel))
 
 
-@registered(family=FAMILY, formula="mean over i = 1..k of recall@i", synonyms=("ar", "mar"))
+@registered(formula="mean over i = 1..k of recall@i", synonyms=("ar", "mar"))
 def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Mean of the recalls at every depth down to k.
 
@@ -75,7 +75,6 @@ def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr
 
 
 @registered(
-    family=FAMILY,
     formula="1 / rank of the first relevant document",
     synonyms=("rr", "mrr", "recip_rank"),
     aliases=("mrr",),
@@ -93,7 +92,6 @@ def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Exp
 
 
 @registered(
-    family=FAMILY,
     formula="(1/R) Σ over retrieved relevant of 1 − min(b, R)/min(N, R)",
     presets={"gm_bpref": {"average": "geometric"}},
 )
@@ -117,8 +115,7 @@ def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
-    formula="(1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)",
+    formula="(1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)"
 )
 def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Average precision inferred from a judged sample of the pool.
@@ -140,7 +137,6 @@ def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="max precision at or beyond the rank where recall reaches the point",
     synonyms=("iprec_at_recall",),
     number="recall",
@@ -160,9 +156,7 @@ def iprec(*, recall: float = 0.1, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
-    formula="mean of iprec at recall 0, 0.1, …, 1",
-    synonyms=("11pt_avg", "eleven_point_average"),
+    formula="mean of iprec at recall 0, 0.1, …, 1", synonyms=("11pt_avg", "eleven_point_average")
 )
 def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Interpolated precision averaged over eleven points of recall.
@@ -175,11 +169,7 @@ def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
     return reduce(add, points) / constant(11)
 
 
-@registered(
-    family=FAMILY,
-    formula="c / rank of the c-th relevant document, c = recall·R rounded",
-    number="recall",
-)
+@registered(formula="c / rank of the c-th relevant document, c = recall·R rounded", number="recall")
 def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
     """Precision at the rank where recall first reaches a point; 0 if it never does.
 
@@ -204,9 +194,7 @@ def _expr(value: pl.Expr | Ratio) -> pl.Expr:
 
 
 @registered(
-    family=FAMILY,
-    formula="log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i",
-    bounds=(None, None),
+    formula="log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i", bounds=(None, None)
 )
 def yaap(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Yet another average precision: Robertson's log-odds form, which averages better.
@@ -221,7 +209,6 @@ def yaap(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="mean over retrieved relevant of i − found(i)",
     bounds=(0.0, None),
     higher_is_better=False,
@@ -247,7 +234,6 @@ def lag(
 
 
 @registered(
-    family=FAMILY,
     formula="P(a relevant document outranks a non-relevant one), equal scores count ½",
     synonyms=("roc_auc",),
     pooled={"pool": True},

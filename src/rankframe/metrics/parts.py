@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
@@ -22,28 +23,15 @@ from rankframe.core.errors import MetricParameterError
 Reduction = Literal["sum", "max", "first"]
 
 
-@dataclass
-class Parts:
-    """Collect the distinct per-judgment expressions that metrics reduce to one value per query."""
-
-    reductions: dict[str, tuple[pl.Expr, Reduction]] = field(default_factory=dict)
-    names: dict[tuple[bytes, Reduction], str] = field(default_factory=dict)
-
-    def name_of(self, rows: pl.Expr, how: Reduction) -> str:
-        """Return the column name of a part: the same name for the same expression."""
-        key = (rows.meta.serialize(), how)
-        if key not in self.names:
-            self.names[key] = f"_part{len(self.names)}"
-            self.reductions[self.names[key]] = (rows, how)
-        return self.names[key]
-
-
+# Per-judgment expressions that are reduced to one value per query, by the names of the results.
+Parts: TypeAlias = dict[str, tuple[pl.Expr, Reduction]]
 _collected: ContextVar[Parts | None] = ContextVar("parts", default=None)
 
 
 @contextmanager
-def collecting(parts: Parts) -> Iterator[Parts]:
-    """Make metric functions return expressions over `parts` while the context is open."""
+def collecting() -> Iterator[Parts]:
+    """Make metric functions return expressions over parts, which are yielded, while it is open."""
+    parts: Parts = {}
     token = _collected.set(parts)
     try:
         yield parts
@@ -68,9 +56,12 @@ def of_query(column: str) -> pl.Expr:
 
 def _reduce(rows: pl.Expr, how: Reduction) -> pl.Expr:
     parts = _collected.get()
-    if parts is not None:
-        return pl.col(parts.name_of(rows, how))
-    return {"sum": rows.sum, "max": rows.max, "first": rows.first}[how]()
+    if parts is None:
+        return {"sum": rows.sum, "max": rows.max, "first": rows.first}[how]()
+    # Whatever metric uses it, the same part has the same name.
+    name = f"_{how}_{blake2b(rows.meta.serialize(), digest_size=16).hexdigest()}"
+    parts.setdefault(name, (rows, how))
+    return pl.col(name)
 
 
 @dataclass(frozen=True)
@@ -156,12 +147,6 @@ def power(base: float, exponent: pl.Expr) -> pl.Expr:
         return (exponent * math.log(base)).exp()
     whole = exponent.cast(pl.Float64).floor()
     return pl.lit(2.0).pow(whole) * ((exponent - whole) * math.log(2)).exp()
-
-
-def check_cutoff(k: int | None) -> None:
-    """Refuse a cutoff below 1."""
-    if k is not None and k < 1:
-        raise MetricParameterError(f"a cutoff must be at least 1, not {k}.")
 
 
 # Parameters up to here can be squared, multiplied and added up.

@@ -7,15 +7,16 @@ shown: min(k, n). Of a query that is shown nothing, these are undefined.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from functools import partial
+from typing import Literal
 
 import polars as pl
 
-from rankframe.core.columns import RANK, ColumnRequest
+from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import Ratio, check_between, of_query, total, where
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "What was shown"
+registered = partial(Registration, family="What was shown", frame="shown")
 
 
 def within(k: int | None) -> pl.Expr:
@@ -44,9 +45,7 @@ def places(k: int | None) -> pl.Expr:
 
 
 @registered(
-    family=FAMILY,
     formula="mean over the shown of −log2(u(d) / N)",
-    frame="shown",
     synonyms=("miuf", "mean_inv_user_freq", "mean_self_information"),
     presets={"surprisal": {"normalised": True}},
     bounds=(0.0, None),
@@ -70,9 +69,7 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> pl.Expr | Rati
 
 
 @registered(
-    family=FAMILY,
     formula="mean over the shown of u(d)",
-    frame="shown",
     synonyms=("arp", "avg_rec_popularity", "average_popularity"),
     bounds=(0.0, None),
     higher_is_better=False,
@@ -89,12 +86,7 @@ def popularity(k: int | None = None) -> pl.Expr | Ratio:
     return mean_of(k, pl.col("popularity").cast(pl.Float64))
 
 
-@registered(
-    family=FAMILY,
-    formula="share of the shown outside the head",
-    frame="shown",
-    synonyms=("aplt",),
-)
+@registered(formula="share of the shown outside the head", synonyms=("aplt",))
 def long_tail(k: int | None = None, *, head: float = 0.8) -> pl.Expr | Ratio:
     """The share of what was shown that is not among the most popular documents (APLT).
 
@@ -108,12 +100,7 @@ def long_tail(k: int | None = None, *, head: float = 0.8) -> pl.Expr | Ratio:
     return mean_of(k, where(pl.col("more_popular") >= head))
 
 
-@registered(
-    family=FAMILY,
-    formula="share of the shown that the query has in train",
-    frame="shown",
-    higher_is_better=False,
-)
+@registered(formula="share of the shown that the query has in train", higher_is_better=False)
 def repeated(k: int | None = None) -> pl.Expr | Ratio:
     """The share of what was shown that the query has had before, in train.
 
@@ -131,9 +118,7 @@ def _of_attribute(attribute: str, *columns: str) -> list[pl.Expr]:
 
 
 @registered(
-    family=FAMILY,
     formula="distinct values among the shown / L",
-    frame="shown",
     presets={"categorical_diversity": {"kind": "distinct"}},
     bounds=(0.0, None),
 )
@@ -163,12 +148,7 @@ def diversity(
     return pl.when(pairs > 0).then(unlike / pairs).when(values > 0).then(0.0)
 
 
-@registered(
-    family=FAMILY,
-    formula="mean over pairs of the shown of 1 − cosine",
-    frame="shown",
-    bounds=(0.0, 2.0),
-)
+@registered(formula="mean over pairs of the shown of 1 − cosine", bounds=(0.0, 2.0))
 def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
     """Intra-list diversity: how far apart the vectors of two documents are that were shown.
 
@@ -184,11 +164,7 @@ def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
     return pl.when(pairs > 0).then(far).when(vectors > 0).then(0.0)
 
 
-@registered(
-    family=FAMILY,
-    formula="1 − |shown ∩ top k of base| / k",
-    frame="shown",
-)
+@registered(formula="1 − |shown ∩ top k of base| / k")
 def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
     """Compute the share of the top k that another run, `reference`, does not have in its top k.
 
@@ -201,13 +177,7 @@ def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(places(k) - total(common), places(k), empty=None)
 
 
-@registered(
-    family=FAMILY,
-    formula="Σ p ln(p / q̃), q̃ = .99 q + .01 p",
-    frame="shown",
-    bounds=(0.0, None),
-    higher_is_better=False,
-)
+@registered(formula="Σ p ln(p / q̃), q̃ = .99 q + .01 p", bounds=(0.0, None), higher_is_better=False)
 def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
     """Compute the divergence of the list's attribute mix from the query's mix in train (Steck).
 
@@ -222,12 +192,7 @@ def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
     return of_query(ColumnRequest("divergence", attribute=by, k=k).name).fill_nan(None)
 
 
-@registered(
-    family=FAMILY,
-    formula="Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all",
-    frame="shown",
-    average="micro",
-)
+@registered(formula="Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all", average="micro")
 def exposure_share(k: int | None = None, *, by: str, value: str) -> pl.Expr | Ratio:
     """The share of attention that documents with some value of an attribute get.
 
@@ -239,3 +204,67 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> pl.Expr | Ra
     worth = 1.0 / (pl.col(RANK) + 1).log(2)
     has = ColumnRequest("has", attribute=by, value=value).expr
     return Ratio(among(k, where(has, worth)), among(k, worth), empty=None)
+
+
+def _relevant(rel: float | None) -> pl.Expr:
+    return pl.col("relevant") if rel is None else pl.col(RELEVANCE) >= rel
+
+
+def _worth() -> pl.Expr:
+    return 1.0 / (pl.col(RANK) + 1).log(2)
+
+
+@registered(formula="mean over the shown of max(own − popular, 0) · relevant", bounds=(0.0, 1.0))
+def serendipity(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+    """Relevant documents that stand higher than their popularity would put them.
+
+    With C documents in the catalogue, own = (C + 1 − rank) / C and popular = (C + 1 − place by
+    popularity) / C, equally popular ones alike, 0 for what nobody has in train. Needs judgments,
+    `train`, and `items` unless train is the catalogue. Agrees with RecTools' Serendipity, which
+    counts queries without judgments as 0.
+
+    >>> shown.select(serendipity(k=3)).item()
+    0.16666666666666666
+    """
+    size = pl.col("catalogue_size")
+    own = (size + 1 - pl.col(RANK)) / size
+    popular = ((size + 1 - pl.col("popularity_rank")) / size).fill_null(0.0)
+    gain = where(_relevant(rel), (own - popular).clip(lower_bound=0))
+    return Ratio(among(k, gain), among(k, where(pl.col("judged"))), empty=None)
+
+
+@registered(formula="Σ rel · disc · (1 − u(d)/N) / Σ disc")
+def epc(
+    k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
+) -> pl.Expr | Ratio:
+    """Expected popularity complement: relevant documents that few have (Vargas and Castells).
+
+    disc = 1 / log2(r + 1). Needs judgments and `train`.
+
+    >>> round(shown.select(epc(k=2)).item(), 12)
+    0.290139605426
+    """
+    return _expected(k, 1 - pl.col("popularity") / pl.col("train_queries"), discount, rel)
+
+
+@registered(formula="Σ rel · disc · −log2(count(d)/Σ count) / Σ disc", bounds=(0.0, None))
+def efd(
+    k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
+) -> pl.Expr | Ratio:
+    """Expected free discovery: relevant documents that are rarely met (Vargas and Castells).
+
+    disc = 1 / log2(r + 1); what is not in train counts as met once. Needs judgments and `train`.
+
+    >>> round(shown.select(efd(k=2)).item(), 12)
+    0.773705614469
+    """
+    met = surprise(of="interactions", among_all="train_interactions")
+    return _expected(k, met, discount, rel)
+
+
+def _expected(
+    k: int | None, novel: pl.Expr, discount: Literal["log2", "none"], rel: float | None
+) -> Ratio:
+    worth = _worth() if discount == "log2" else pl.lit(1.0)
+    gain = where(_relevant(rel) & within(k), worth * novel)
+    return Ratio(total(gain), total(where(within(k) & pl.col("judged"), worth)), empty=None)

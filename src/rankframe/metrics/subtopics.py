@@ -10,6 +10,7 @@ worth most; of equal ones that of the largest id, as ndeval has it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ import polars as pl
 from rankframe.core.columns import ALPHA, GROUP_WEIGHT, RANK, RELEVANCE, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.gain import gain_of
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
     check_between,
@@ -29,9 +31,9 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "Subtopics and facts"
+registered = partial(Registration, family="Subtopics and facts", frame="grouped")
+
 
 _WEIGHT: Final = pl.col(GROUP_WEIGHT)
 _MOST_RANKS: Final = 10_000_000
@@ -104,12 +106,10 @@ def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
 
 
 @registered(
-    family=FAMILY,
     formula="Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / log2(i + 1) ÷ W·Σ_{i≤k} (1 − α)^(i−1) / "
     "log2(i + 1)",
     synonyms=("alpha-dcg", "α-dcg", "alphadcg"),
     bounds=(0.0, None),
-    frame="grouped",
 )
 def alpha_dcg(
     k: int | None = None, *, alpha: float = ALPHA, norm: Norm = "most", rel: float | None = None
@@ -129,11 +129,9 @@ def alpha_dcg(
 
 
 @registered(
-    family=FAMILY,
     formula="alpha_dcg@k ÷ alpha_dcg@k of the greedy ideal list",
     synonyms=("alpha-ndcg", "α-ndcg", "alphandcg"),
     bounds=(0.0, None),
-    frame="grouped",
 )
 def alpha_ndcg(
     k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None
@@ -153,12 +151,10 @@ def alpha_ndcg(
 
 
 @registered(
-    family=FAMILY,
     formula="Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / i ÷ W·Σ_{i≤k} (1 − α)^(i−1) / i; with "
     "gain=exp2: Σ_j w_j·err_j@k ÷ W",
     synonyms=("err-ia",),
     bounds=(0.0, None),
-    frame="grouped",
     exponential={"gain": "exp2"},
 )
 def err_ia(
@@ -188,11 +184,9 @@ def err_ia(
 
 
 @registered(
-    family=FAMILY,
     formula="err_ia@k ÷ err_ia@k of the greedy ideal list",
     synonyms=("nerr-ia",),
     bounds=(0.0, None),
-    frame="grouped",
 )
 def nerr_ia(
     k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None
@@ -216,10 +210,7 @@ def _patient(alpha: float, beta: float, rel: float | None, *, ideal: bool = Fals
 
 
 @registered(
-    family=FAMILY,
-    formula="(1 − (1 − α)·β) / W · Σ_i β^(i−1) Σ_j w_j·rel_j(i)·(1 − α)^c_j(i)",
-    bounds=(0.0, 1.0),
-    frame="grouped",
+    formula="(1 − (1 − α)·β) / W · Σ_i β^(i−1) Σ_j w_j·rel_j(i)·(1 − α)^c_j(i)", bounds=(0.0, 1.0)
 )
 def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
     """Novelty- and rank-biased precision: a reader goes on with probability β at every rank.
@@ -232,12 +223,7 @@ def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -
     return Ratio((1 - (1 - alpha) * beta) * _patient(alpha, beta, rel), _weight(rel))
 
 
-@registered(
-    family=FAMILY,
-    formula="nrbp ÷ nrbp of the greedy ideal list",
-    bounds=(0.0, None),
-    frame="grouped",
-)
+@registered(formula="nrbp ÷ nrbp of the greedy ideal list", bounds=(0.0, None))
 def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
     """Novelty- and rank-biased precision as a share of the ideal list's.
 
@@ -250,10 +236,7 @@ def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) 
 
 
 @registered(
-    family=FAMILY,
-    formula="Σ_j w_j·AP_j ÷ W, AP_j = Σ_{i≤k} rel_j(i)·(c_j(i) + 1) / i ÷ R_j",
-    synonyms=("map-ia",),
-    frame="grouped",
+    formula="Σ_j w_j·AP_j ÷ W, AP_j = Σ_{i≤k} rel_j(i)·(c_j(i) + 1) / i ÷ R_j", synonyms=("map-ia",)
 )
 def map_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Intent-aware average precision: the mean of the groups' own, R_j documents relevant to each.
@@ -269,12 +252,7 @@ def map_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     return Ratio(total(where(_relevant(rel) & within(k), rows)), _weight(rel))
 
 
-@registered(
-    family=FAMILY,
-    formula="Σ_{i≤k} Σ_j w_j·rel_j(i) ÷ (k·W)",
-    synonyms=("p-ia", "precision-ia", "p_ia"),
-    frame="grouped",
-)
+@registered(formula="Σ_{i≤k} Σ_j w_j·rel_j(i) ÷ (k·W)", synonyms=("p-ia", "precision-ia", "p_ia"))
 def precision_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Intent-aware precision: the mean over groups of the share of the top k relevant to each.
 
@@ -289,12 +267,10 @@ def precision_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr |
 
 
 @registered(
-    family=FAMILY,
     formula="Σ_j w_j·ndcg_j@k ÷ W",
     synonyms=("ndcg-ia",),
     # Sums in another order: what is 1 may be a hair more.
     bounds=(0.0, None),
-    frame="grouped",
     exponential={"gain": "exp2"},
 )
 def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear") -> pl.Expr | Ratio:
@@ -310,10 +286,8 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
 
 
 @registered(
-    family=FAMILY,
     formula="groups with a relevant document in the top k ÷ J",
     synonyms=("strec", "s-recall", "subtopic-recall", "i-rec"),
-    frame="grouped",
 )
 def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Share of the groups that the top k has a relevant document of, whatever their weights.
@@ -326,10 +300,7 @@ def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> pl.Exp
     return Ratio(_covered(k, rel), _groups(rel))
 
 
-@registered(
-    family=FAMILY, formula="1 if some group has a relevant document in the top k, else 0",
-    frame="grouped",
-)  # fmt: skip
+@registered(formula="1 if some group has a relevant document in the top k, else 0")
 def any_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Return 1 if the top k has a relevant document of any group: one of the facts is enough.
 
@@ -339,10 +310,7 @@ def any_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     return (_covered(k, rel) > 0).cast(pl.Float64)
 
 
-@registered(
-    family=FAMILY, formula="1 if every group has a relevant document in the top k, else 0",
-    frame="grouped",
-)  # fmt: skip
+@registered(formula="1 if every group has a relevant document in the top k, else 0")
 def all_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     """Return 1 if the top k has a relevant document of every group: all facts an answer needs.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import partial
 
 import polars as pl
 
@@ -10,6 +10,7 @@ from rankframe.core.columns import RANK, RELEVANCE
 from rankframe.core.errors import MetricParameterError
 from rankframe.metrics import parts
 from rankframe.metrics.gain import discounted, gain_of
+from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     LARGEST,
     Ratio,
@@ -26,9 +27,8 @@ from rankframe.metrics.parts import (
     where,
     within,
 )
-from rankframe.metrics.registry import registered
 
-FAMILY: Final = "trec_eval's experiments"
+registered = partial(Registration, family="trec_eval's experiments")
 
 
 def _grade() -> pl.Expr:
@@ -53,7 +53,7 @@ def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
     return values.gather(pl.min_horizontal(place, pl.len().cast(pl.Int64)) - 1)
 
 
-@registered(family=FAMILY, formula="mean over relevant documents of nDCG at each one's rank")
+@registered(formula="mean over relevant documents of nDCG at each one's rank")
 def ndcg_rel() -> pl.Expr | Ratio:
     """The nDCG averaged over the ranks of the documents with a gain.
 
@@ -69,7 +69,7 @@ def ndcg_rel() -> pl.Expr | Ratio:
     return Ratio(where(gains, ndcg_here).sum(), gains.sum().cast(pl.Float64))
 
 
-@registered(family=FAMILY, formula="mean of nDCG at each rank where the ideal gain changes")
+@registered(formula="mean of nDCG at each rank where the ideal gain changes")
 def rndcg() -> pl.Expr | Ratio:
     """The nDCG averaged over the depths at which a perfect list would step down to the next grade.
 
@@ -93,11 +93,7 @@ def rndcg() -> pl.Expr | Ratio:
     return pl.when(scored).then((steps + whole) / count).otherwise(0.0)
 
 
-@registered(
-    family=FAMILY,
-    formula="(1/R) Σ over relevant of 1 / log2(2 + non-relevant above)",
-    synonyms=("bing",),
-)
+@registered(formula="(1/R) Σ over relevant of 1 / log2(2 + non-relevant above)", synonyms=("bing",))
 def bin_g(*, rel: float | None = None) -> pl.Expr | Ratio:
     """Each relevant document counts less the more non-relevant ones stand above it.
 
@@ -111,9 +107,7 @@ def bin_g(*, rel: float | None = None) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
-    formula="Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal",
-    synonyms=("g",),
+    formula="Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal", synonyms=("g",)
 )
 def g_measure() -> pl.Expr | Ratio:
     """Gain discounted by how much gain a perfect list would have had by then.
@@ -132,9 +126,7 @@ def g_measure() -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
-    formula="a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)",
-    bounds=(None, None),
+    formula="a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)", bounds=(None, None)
 )
 def utility(
     *,
@@ -164,10 +156,7 @@ def utility(
     return value + d * ((collection or 0) + hits - retrieved() - relevants) if d else value
 
 
-@registered(
-    family=FAMILY,
-    formula="(1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1",
-)
+@registered(formula="(1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1")
 def trec_rbp(*, p: float = 0.9) -> pl.Expr | Ratio:
     """Rank-biased precision as trec_eval 10 has it: graded, scaled query by query.
 
@@ -182,7 +171,6 @@ def trec_rbp(*, p: float = 0.9) -> pl.Expr | Ratio:
 
 
 @registered(
-    family=FAMILY,
     formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1), but 0 if no retrieved one is unjudged",
     synonyms=("rbp_resid",),
     higher_is_better=False,
@@ -203,12 +191,7 @@ def trec_rbp_resid(*, p: float = 0.9) -> pl.Expr | Ratio:
     return pl.when(retrieved() > total(where(known))).then(rest).otherwise(0.0)
 
 
-@registered(
-    family=FAMILY,
-    formula="unjudged in the top k / k",
-    synonyms=("unj",),
-    higher_is_better=False,
-)
+@registered(formula="unjudged in the top k / k", synonyms=("unj",), higher_is_better=False)
 def trec_unj(k: int | None = None) -> pl.Expr | Ratio:
     """Share of the top k that is unjudged, as trec_eval 10 has it.
 

@@ -14,8 +14,8 @@ from rankframe.core.wording import best_of, count_text, number_text, range_text
 from rankframe.engine.ledger import ORDER, POLICY
 from rankframe.engine.result import Result
 from rankframe.metrics import Definition
+from rankframe.metrics.metric import Family
 from rankframe.metrics.names import Metric, signature
-from rankframe.metrics.registry import Family
 from rankframe.present.terminal.render import (
     csv_text,
     plain,
