@@ -6,12 +6,15 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.python_objects import open_python, read_queries
+from rankframe.io.raw_table import InputRequest
 
 
 def test_a_row_for_each_document() -> None:
-    found = open_python({"q": {"a": 1, "b": 2.5}, "r": {}, 7: {3: 0}}, "run", "x").frame.collect()
+    found = open_python(
+        {"q": {"a": 1, "b": 2.5}, "r": {}, 7: {3: 0}}, InputRequest("run", "x")
+    ).frame.collect()
     assert found.rows() == [("q", "a", 1.0), ("q", "b", 2.5), ("7", "3", 0.0)]
-    judged = open_python({"q": {"a": 1}}, "qrels", "x").frame.collect()
+    judged = open_python({"q": {"a": 1}}, InputRequest("qrels", "x")).frame.collect()
     assert judged.columns == ["query_id", "doc_id", "relevance"]
 
 

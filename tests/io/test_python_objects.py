@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.io.python_objects import open_python
+from rankframe.io.raw_table import InputRequest
 
 QRELS: Any = {"u1": {"a": 1, "b": 1}, "u2": {"c": 1}}
 RUN: Any = {"u1": {"z": 3.0, "a": 2.0, "b": 1.0}, "u2": {"c": 1.0}}
@@ -64,12 +65,14 @@ def test_every_form_has_the_same_numbers(qrels: Any, run: Any) -> None:
 
 def test_whole_numbers_text_and_both() -> None:
     run = {1: [7, 2**70, 3], "b": ["x", 4], 2.5: np.array([1, 2])}
-    found = open_python(run, "run", "x").frame.collect()
+    found = open_python(run, InputRequest("run", "x")).frame.collect()
     assert found["query_id"].to_list() == ["1", "1", "1", "b", "b", "2.5", "2.5"]
     assert found["doc_id"].to_list() == ["7", str(2**70), "3", "x", "4", "1", "2"]
-    whole = open_python({1: [7, 3], 2: []}, "run", "x").frame.collect()
+    whole = open_python({1: [7, 3], 2: []}, InputRequest("run", "x")).frame.collect()
     assert whole.schema["doc_id"] == pl.Int64
-    assert open_python({1: np.array([7])}, "run", "x").frame.collect().rows() == [("1", 7)]
+    assert open_python({1: np.array([7])}, InputRequest("run", "x")).frame.collect().rows() == [
+        ("1", 7)
+    ]
     assert per_query({1: {7}}, {"1": ["7"]})["mrr"].to_list() == [1.0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -36,12 +36,13 @@ from rankframe.core.messages import Option, masked
 from rankframe.core.options import Order, Ranks
 from rankframe.io.column_names import (
     Columns,
+    InputNames,
     Requested,
-    complete_columns,
     find_columns,
     guess_role,
     names_in,
-    taken_apart,
+    with_fields,
+    with_grades,
 )
 from rankframe.io.formats.numbers import with_rest
 from rankframe.io.formats.registry import READ_ERRORS, reading
@@ -49,18 +50,12 @@ from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable, in_steps, lists_of
 from rankframe.io.output_paths import DATABASE
 from rankframe.io.python_objects import NO_SOURCE, open_python
-from rankframe.io.remote import STORES, scheme_of
+from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.io.remote import scheme_of
 from rankframe.io.sources.arrow_tables import open_arrow
 from rankframe.io.sources.databases import is_query, open_database, open_query
-from rankframe.io.sources.files import RawTable, open_path, open_stream
-from rankframe.io.sources.lakes import lake_in
-from rankframe.io.sources.remote_files import (
-    HUGGING_FACE,
-    WEB,
-    open_store,
-    open_web,
-    refuse_unknown,
-)
+from rankframe.io.sources.files import open_path, open_stream
+from rankframe.io.sources.remote_files import open_address
 
 # A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also an
 # `InputTable`.
@@ -100,28 +95,32 @@ def open_table(
     refuse_if_stranded()
     name = describe(source, called or role or "input")
     side = called.removeprefix("ranking ") if called else role
+    requested = Requested.from_mapping(columns, side) if side is not None else None
     # Where the side is known, names for other sides are not looked for.
-    names = names_in(columns if side is None else Requested.from_mapping(columns, side).names)
+    user_names = names_in(columns if requested is None else requested.names)
     with reading(name):
-        opened = open_source(source, role, name, names, limit)
-        raw = complete_columns(opened.frame, role, names)
-        schema = raw.collect_schema()
+        opened = open_source(source, InputRequest(role, name, user_names, limit))
+        raw = with_fields(opened.frame, user_names)
+        names = InputNames(raw.collect_schema())
+        if role == "qrels" or (role is None and SCORE not in user_names):
+            graded = with_grades(raw, names, alone=role is None)
+            if graded is not None:
+                raw, names = graded, InputNames(graded.collect_schema())
     if role is None:
-        role = guess_role(schema, columns, side)
-    requested = Requested.from_mapping(columns, side or role)
-    flat = taken_apart(schema, role, requested.names, called or role)
-    mapping, present = find_columns(
-        flat.schema, role, requested, called or role, graded=relevance is not None
-    )
-    seekable, ranked = opened.seekable, opened.ranked
-    lists = lists_of(raw, flat, mapping, called or role, limit if seekable else None)
+        role = guess_role(names, columns, side)
+    requested = requested or Requested.from_mapping(columns, role)
+    called_role = called or role
+    names = names.flattened(role, requested.names.get(DOC), called_role)
+    has_grade = relevance is not None
+    mapping, present = find_columns(names, role, requested, called_role, graded=has_grade)
+    schema, seekable, ranked = names.schema, opened.seekable, opened.ranked
+    lists = lists_of(raw, names, mapping, called_role, limit if seekable else None)
     if lists is not None:
         raw, seekable, ranked = lists.unrolled(), False, True
-        if role == "qrels" and RELEVANCE not in mapping and relevance is None:
+        if role == "qrels" and RELEVANCE not in mapping and not has_grade:
             raw, mapping[RELEVANCE] = raw.with_columns(pl.lit(1.0).alias(RELEVANCE)), RELEVANCE
         schema = raw.collect_schema()
-    for column, found in mapping.items():
-        _check_type(called or role, column, found, schema[found])
+    _check_types(called_role, mapping, schema)
     if role == "qrels" and GROUP not in mapping and _has_subtopics(raw, schema):
         raw = raw.with_columns(pl.col(ITERATION).fill_null(NO_ITERATION))
         mapping[GROUP] = ITERATION
@@ -129,7 +128,7 @@ def open_table(
     if distance is not None:
         mapping[SCORE] = distance
     table = InputTable(
-        called or role,
+        called_role,
         name,
         raw,
         with_rest(mapping, schema),
@@ -155,9 +154,43 @@ def open_raw(source: Source, name: str, limit: int | None = None) -> RawTable:
     """
     refuse_if_stranded()
     with reading(name):
-        opened = open_source(source, None, name, limit=limit)
+        opened = open_source(source, InputRequest(None, name, limit=limit))
         opened.frame.collect_schema()
     return opened
+
+
+def open_source(source: Any, request: InputRequest) -> RawTable:
+    """Open anything with rows. Rows are read later, if the source allows it.
+
+    A source is a frame; a path, pattern or folder; an address; a table or a query of a database; a
+    connection with a query; an open file; Python's dicts and lists; anything that exports Arrow
+    data.
+    """
+    if isinstance(source, pl.LazyFrame | pl.DataFrame):
+        return RawTable(source.lazy(), seekable=isinstance(source, pl.DataFrame))
+    if isinstance(source, str | os.PathLike):
+        table = _open_place(os.fsdecode(source), request)
+    elif is_query(source):
+        return open_query(*source, name=request.name)
+    elif isinstance(source, Mapping | list | tuple):
+        return open_python(source, request)
+    elif hasattr(source, "read"):
+        table = open_stream(source, request)
+    else:
+        table = open_arrow(source, request)
+        if table is None:
+            raise request.unreadable(*NO_SOURCE)
+    return table if table.by_query is None else open_python(table.by_query, request)
+
+
+def _open_place(place: str, request: InputRequest) -> RawTable:
+    """Open a path, an address, or a table or query of a database."""
+    if database := DATABASE.fullmatch(place):
+        return open_database(database[1], database[2], database[3], request.name)
+    scheme = scheme_of(place)
+    if scheme == "file":
+        place = unquote(urlsplit(place).path)
+    return open_address(place, request) if scheme not in ("", "file") else open_path(place, request)
 
 
 def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.DataFrame:
@@ -275,69 +308,13 @@ def _with_grade(judgments: InputTable, grade: float) -> InputTable:
     )
 
 
-def _check_type(role: str, column: str, found: str, dtype: pl.DataType) -> None:
-    refuse_pattern(role, found)
-    if column in TEXTS:
-        if dtype.is_nested() or dtype == pl.Object:
-            raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
-    elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
-        raise ColumnTypeError(role, found, str(dtype), "numbers")
-
-
-# How addresses of each scheme are opened.
-_SCHEMES = dict.fromkeys((HUGGING_FACE, *WEB), open_web) | dict.fromkeys(STORES, open_store)
-
-
-def open_source(
-    source: Any,
-    role: Role | None,
-    name: str,
-    names: Collection[str] = (),
-    limit: int | None = None,
-) -> RawTable:
-    """Open anything with rows. Rows are read later, if the source allows it.
-
-    Args:
-        source: a frame; a path, pattern or folder; an address; a table or a query of a database; a
-            connection with a query; an open file; Python's dicts and lists; anything that exports
-            Arrow data.
-        role: what the source is, if that is known.
-        name: what errors call the source.
-        names: the names that the user gave to columns of any input.
-        limit: how many bytes may be in memory at once.
-    """
-    if isinstance(source, pl.LazyFrame | pl.DataFrame):
-        return RawTable(source.lazy(), seekable=isinstance(source, pl.DataFrame))
-    if is_query(source):
-        return open_query(*source, name=name)
-    if isinstance(source, Mapping | list | tuple):
-        return open_python(source, role, name)
-    if isinstance(source, str | os.PathLike):
-        table = _open_place(os.fsdecode(source), role, name, names, limit)
-    elif hasattr(source, "read"):
-        table = open_stream(source, role, name, names, limit)
-    else:
-        table = open_arrow(source, role or "input", name)
-        if table is None:
-            raise UnreadableInputError(name, *NO_SOURCE)
-    return table if table.by_query is None else open_python(table.by_query, role, name)
-
-
-def _open_place(
-    place: str, role: Role | None, name: str, names: Collection[str], limit: int | None
-) -> RawTable:
-    """Open a path, an address, or a table or query of a database."""
-    if database := DATABASE.fullmatch(place):
-        return open_database(database[1], database[2], database[3], name)
-    scheme = scheme_of(place)
-    if scheme == "file":
-        place = unquote(urlsplit(place).path)
-    elif scheme:
-        if scheme not in _SCHEMES:
-            refuse_unknown(place, name)
-        return _SCHEMES[scheme](place, role, name, names, limit)
-    else:
-        lake = lake_in(os.path.expanduser(place), name)  # noqa: PTH111 (as in files.py)
-        if lake is not None:
-            return RawTable(lake, seekable=True)
-    return open_path(place, role, name, names, limit)
+def _check_types(role: str, mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> None:
+    for found in filter(is_pattern, mapping.values()):
+        refuse_pattern(role, found)
+    for column, found in mapping.items():
+        dtype = schema[found]
+        if column in TEXTS:
+            if dtype.is_nested() or dtype == pl.Object:
+                raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
+        elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
+            raise ColumnTypeError(role, found, str(dtype), "numbers")

@@ -19,13 +19,12 @@ from rankframe.core.columns import (
     RELEVANCE,
     SCORE,
     SYNONYMS,
-    Role,
 )
-from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputError
+from rankframe.core.errors import OptionError, UnreadableInputError
 from rankframe.core.messages import shown
 from rankframe.io.formats.numbers import given_numbers
 from rankframe.io.formats.responses import shape_of
-from rankframe.io.sources.files import RawTable
+from rankframe.io.raw_table import InputRequest, RawTable
 
 _SETS = (set, frozenset)
 _LISTS = (list, tuple, *_SETS, np.ndarray, pl.Series)
@@ -45,39 +44,31 @@ _NAMES = (
 )
 
 
-def open_python(
-    source: Mapping[Any, Any] | Sequence[Any], role: Role | None, name: str
-) -> RawTable:
+def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest) -> RawTable:
     """Open a dict by query, a dict of columns, or a list of rows."""
     if not isinstance(source, Mapping):
         if not source:
-            raise EmptyInputError(role or "input", name)
-        return RawTable(_read_rows(source, name).lazy(), seekable=True)
+            raise request.empty()
+        return RawTable(_read_rows(source, request).lazy())
     is_dict = [isinstance(value, Mapping) for value in source.values()]
     if all(is_dict):
-        return RawTable(_read_dicts(source, role, name).lazy(), seekable=True)
+        return RawTable(_read_dicts(source, request).lazy())
     if any(is_dict):
         keys = list(source)
         odd = (keys[0], keys[is_dict.index(not is_dict[0])])
         kinds = (f"{shown(key)} has a {type(source[key]).__name__}" for key in odd)
-        raise UnreadableInputError(
-            name,
-            f"its queries do not all have the same kind of value: {' and '.join(kinds)}",
-            _FORMS,
-        )
+        problem = f"its queries do not all have the same kind of value: {' and '.join(kinds)}"
+        raise request.unreadable(problem, _FORMS)
     if odd := [key for key, value in source.items() if not isinstance(value, _LISTS)]:
-        raise UnreadableInputError(
-            name,
+        raise request.unreadable(
             f"{len(odd):,} of its {len(source):,} queries map to no dict, list or set, e.g. "
             f"{shown(odd[0])} to {shown(source[odd[0]])}",
             _FORMS,
         )
     keys = {key.lower() for key in source if isinstance(key, str)}
     if all(keys & names for names in _NAMES):
-        return RawTable(
-            _make_table(pl.DataFrame, dict(source), name, strict=False).lazy(), seekable=True
-        )
-    return _read_lists(source, role, name)
+        return RawTable(_make_table(pl.DataFrame, dict(source), request, strict=False).lazy())
+    return _read_lists(source, request)
 
 
 def ranking_by_query(source: Any, name: str) -> Any:
@@ -148,79 +139,68 @@ def repeat(names: pl.Series, lengths: NDArray[np.int64]) -> pl.Series:
     return names.gather(np.repeat(np.arange(len(names)), lengths))
 
 
-def _read_dicts(source: Mapping[Any, Any], role: Role | None, name: str) -> pl.DataFrame:
+def _read_dicts(source: Mapping[Any, Any], request: InputRequest) -> pl.DataFrame:
     """Read {query: {document: number}}."""
     if None in source or any(None in docs for docs in source.values()):
-        raise UnreadableInputError(name, "None is not an id", "Give every query and document one")
-    docs = read_texts(chain.from_iterable(source.values()), name)
-    queries = repeat(read_queries(source, name), count_each(source.values()))
+        raise request.unreadable("None is not an id", "Give every query and document one")
+    docs = read_texts(chain.from_iterable(source.values()), request.name)
+    queries = repeat(read_queries(source, request.name), count_each(source.values()))
     values = chain.from_iterable(inner.values() for inner in source.values())
-    numbers = _read_numbers(list(values), name, "Each document maps to one number")
-    return pl.DataFrame({QUERY: queries, DOC: docs, _value(role): numbers})
+    numbers = _read_numbers(list(values), request, "Each document maps to one number")
+    return pl.DataFrame({QUERY: queries, DOC: docs, _value(request): numbers})
 
 
-def _read_lists(source: Mapping[Any, Any], role: Role | None, name: str) -> RawTable:
+def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
     """Read {query: documents}: ranked as they are listed, or judged relevant."""
     lists = list(source.values())
-    if role != "qrels" and (
-        sets := [documents for documents in lists if isinstance(documents, _SETS)]
-    ):
-        raise UnreadableInputError(
-            name,
-            f"{len(sets):,} of its lists are sets, e.g. {shown(sets[0])}, which have no order",
-            "Give each as a list",
-        )
+    if request.role != "qrels" and (sets := [docs for docs in lists if isinstance(docs, _SETS)]):
+        problem = f"{len(sets):,} of its lists are sets, e.g. {shown(sets[0])}, which have no order"
+        raise request.unreadable(problem, "Give each as a list")
     if None in source:
-        raise UnreadableInputError(name, "None is not an id", "Give every query one")
-    query = repeat(read_queries(source, name), count_each(lists))
+        raise request.unreadable("None is not an id", "Give every query one")
+    query = repeat(read_queries(source, request.name), count_each(lists))
     if lists and all(isinstance(documents, np.ndarray) for documents in lists):
         array = np.concatenate(lists)
         if array.ndim == 1 and array.dtype.kind in "iu":
-            return _as_ranked(pl.DataFrame({QUERY: query, DOC: array}), role)
+            return _as_ranked(pl.DataFrame({QUERY: query, DOC: array}), request)
     elements = list(chain.from_iterable(lists))
     kinds = set(map(type, elements))
     if kinds and all(issubclass(kind, Mapping) for kind in kinds):
-        return RawTable(
-            _read_rows(elements, name).with_columns(query).lazy(), seekable=True, ranked=True
-        )
+        return RawTable(_read_rows(elements, request).with_columns(query).lazy(), ranked=True)
     if kinds and all(issubclass(kind, tuple) for kind in kinds) and set(map(len, elements)) == {2}:
         docs, values = zip(*elements, strict=True)
-        numbers = _read_numbers(values, name, "Pairs are (document, number)")
-        columns = {QUERY: query, DOC: _read_ids(docs, name), _value(role): numbers}
-        return RawTable(pl.LazyFrame(columns), seekable=True)
-    return _as_ranked(pl.DataFrame({QUERY: query, DOC: _read_ids(elements, name)}), role)
+        numbers = _read_numbers(values, request, "Pairs are (document, number)")
+        columns = {QUERY: query, DOC: _read_ids(docs, request), _value(request): numbers}
+        return RawTable(pl.LazyFrame(columns))
+    return _as_ranked(pl.DataFrame({QUERY: query, DOC: _read_ids(elements, request)}), request)
 
 
-def _as_ranked(frame: pl.DataFrame, role: Role | None) -> RawTable:
+def _as_ranked(frame: pl.DataFrame, request: InputRequest) -> RawTable:
     """Return rows in the order of the ranking; as judgments, all are relevant."""
-    if role == "qrels":
+    if request.role == "qrels":
         frame = frame.with_columns(pl.lit(1.0).alias(RELEVANCE))
-    return RawTable(frame.lazy(), seekable=True, ranked=True)
+    return RawTable(frame.lazy(), ranked=True)
 
 
-def _read_rows(rows: Sequence[Any], name: str) -> pl.DataFrame:
+def _read_rows(rows: Sequence[Any], request: InputRequest) -> pl.DataFrame:
     """Read [{column: value}, …]."""
     if shape_of(rows[:_SAMPLE]) is not None:
-        raise UnreadableInputError(
-            name,
+        raise request.unreadable(
             "these are responses of a search engine",
             "Pass them to rankframe.from_responses, with the query of each, and evaluate its run",
         )
     if odd := [row for row in rows if not isinstance(row, Mapping)]:
-        raise UnreadableInputError(
-            name,
-            f'{NO_SOURCE[0]} such as {{"query_id": "q1", …}}: it holds {shown(odd[0])}',
-            NO_SOURCE[1],
-        )
-    return _make_table(pl.from_dicts, list(rows), name, infer_schema_length=None)
+        problem = f'{NO_SOURCE[0]} such as {{"query_id": "q1", …}}: it holds {shown(odd[0])}'
+        raise request.unreadable(problem, NO_SOURCE[1])
+    return _make_table(pl.from_dicts, list(rows), request, infer_schema_length=None)
 
 
-def _make_table(make: Any, values: Any, name: str, **options: Any) -> pl.DataFrame:
+def _make_table(make: Any, values: Any, request: InputRequest, **options: Any) -> pl.DataFrame:
     try:
         return make(values, **options)
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
         reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
-        raise UnreadableInputError(name, f"its values do not make a table ({reason})") from error
+        raise request.unreadable(f"its values do not make a table ({reason})") from error
 
 
 def _is_scored(value: Any) -> bool:
@@ -229,7 +209,7 @@ def _is_scored(value: Any) -> bool:
     return pair and isinstance(value[1], float) and not isinstance(value[0], float)
 
 
-def _read_ids(values: Sequence[Any], name: str) -> pl.Series:
+def _read_ids(values: Sequence[Any], request: InputRequest) -> pl.Series:
     """Return documents as whole numbers if all are, else as text."""
     kinds = set(map(type, values))
     if kinds == {int}:
@@ -238,23 +218,20 @@ def _read_ids(values: Sequence[Any], name: str) -> pl.Series:
         except OverflowError:
             kinds = set()
     if type(None) in kinds:
-        raise UnreadableInputError(name, "None is not an id", "Give every document one")
-    if any(issubclass(kind, (Mapping, list, tuple, *_SETS)) for kind in kinds):
-        odd = next(value for value in values if isinstance(value, (Mapping, list, tuple, *_SETS)))
-        raise UnreadableInputError(
-            name, f"a document is text or a number, not {shown(odd)}", _FORMS
-        )
-    return read_texts(values, name, DOC)
+        raise request.unreadable("None is not an id", "Give every document one")
+    nested = (Mapping, list, tuple, *_SETS)
+    if any(issubclass(kind, nested) for kind in kinds):
+        odd = next(value for value in values if isinstance(value, nested))
+        raise request.unreadable(f"a document is text or a number, not {shown(odd)}", _FORMS)
+    return read_texts(values, request.name, DOC)
 
 
-def _read_numbers(values: Sequence[Any], name: str, advice: str) -> pl.Series:
+def _read_numbers(values: Sequence[Any], request: InputRequest, advice: str) -> pl.Series:
     try:
         return given_numbers(values)
     except ValueError as error:
-        raise UnreadableInputError(
-            name, f"a value that is not a number: {error}", advice
-        ) from error
+        raise request.unreadable(f"a value that is not a number: {error}", advice) from error
 
 
-def _value(role: Role | None) -> str:
-    return RELEVANCE if role == "qrels" else SCORE
+def _value(request: InputRequest) -> str:
+    return RELEVANCE if request.role == "qrels" else SCORE

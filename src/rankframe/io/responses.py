@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
 
 from rankframe.core.columns import RANK
-from rankframe.core.errors import EmptyInputError, OptionError, UnreadableInputError
+from rankframe.core.errors import OptionError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import shown
 from rankframe.io.column_names import SIDES, names_in
@@ -19,6 +19,7 @@ from rankframe.io.formats.packing import unpacked, without_packing
 from rankframe.io.formats.registry import reading
 from rankframe.io.formats.responses import LINE, error_in, is_by_query, read_responses, shape_of
 from rankframe.io.opening import Columns, Source, describe, open_table
+from rankframe.io.raw_table import InputRequest
 from rankframe.io.sources.files import files_at
 from rankframe.io.sources.spool import read_until
 
@@ -49,18 +50,18 @@ def from_responses(
     """
     refuse_if_stranded()
     names = None if queries is None else _names(queries)
-    name, user_names = describe(source, "run"), names_in(columns)
-    with reading(name):
+    request = InputRequest("run", describe(source, "run"), names_in(columns))
+    with reading(request.name):
         if isinstance(source, str | os.PathLike):
             files = files_at(os.path.expanduser(os.fspath(source)))  # noqa: PTH111
             if not files:
-                raise UnreadableInputError(name, "no such file")
-            hits = responses_in(without_packing(files), name, user_names, names)
+                raise request.unreadable("no such file")
+            hits = responses_in(without_packing(files), request, names)
         elif hasattr(source, "read"):
-            content = unpacked(read_until(source, None), name)
-            hits = responses_in([content], name, user_names, names)
+            content = unpacked(read_until(source, None), request.name)
+            hits = responses_in([content], request, names)
         else:
-            hits = _from_objects(source, name, user_names, names)
+            hits = _from_objects(source, request, names)
     # Of this side alone: a field that is not there is not replaced by another.
     own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
     return open_table(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
@@ -72,9 +73,7 @@ def _names(queries: Iterable[Any]) -> list[str]:
     return list(map(str, queries))
 
 
-def _from_objects(
-    source: Any, name: str, user_names: Sequence[str], queries: list[str] | None
-) -> pl.DataFrame:
+def _from_objects(source: Any, request: InputRequest, queries: list[str] | None) -> pl.DataFrame:
     """Read what a client returned: it is written as JSON again, so that there is one reader."""
     source = _plain(source)
     if isinstance(source, Mapping):
@@ -87,20 +86,21 @@ def _from_objects(
                 raise OptionError("the responses are in a dict by query: leave out queries.")
             source, queries = list(source.values()), list(map(str, source))
     if isinstance(source, str | bytes) or not isinstance(source, Iterable):
-        raise UnreadableInputError(name, f"these are no responses: {shown(source)}")
+        raise request.unreadable(f"these are no responses: {shown(source)}")
     responses = [_plain(response) for response in source]
     if not responses:
-        raise EmptyInputError("run", name)
+        raise request.empty()
+    user_names = request.user_names
     shape = shape_of(responses[:_SAMPLE], user_names) or shape_of(responses, user_names)
     if shape is None:
         problem = next(filter(None, map(error_in, responses)), None)
         example = f"an error of the engine ({problem})" if problem else shown(responses[0])
-        raise UnreadableInputError(name, f"these are no responses with hits, e.g. {example}")
+        raise request.unreadable(f"these are no responses with hits, e.g. {example}")
     try:
         lines = [json.dumps(response, default=str) for response in responses]
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnreadableInputError(name, f"its responses are no JSON ({error})") from error
-    return read_responses(pl.LazyFrame({LINE: lines}), shape, name, queries)
+        raise request.unreadable(f"its responses are no JSON ({error})") from error
+    return read_responses(pl.LazyFrame({LINE: lines}), shape, request.name, queries)
 
 
 def _plain(response: Any) -> Any:

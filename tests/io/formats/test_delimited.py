@@ -18,6 +18,7 @@ from rankframe.io.formats.delimited import (
     separator_of,
 )
 from rankframe.io.opening import open_table
+from rankframe.io.raw_table import InputRequest
 
 QRELS = {"1048585": {"7187158": 1.0}, "524332": {"1534580": 1.0}}
 # As MS MARCO's baselines are exchanged: query, passage, rank.
@@ -147,9 +148,11 @@ def test_rows_that_are_too_long_or_short(tmp_path: Path, refusal) -> None:
 
 
 def test_a_table_of_queries_has_a_header(tmp_path: Path) -> None:
-    table = open_delimited([io.BytesIO(b"f1,f2\n1,2\n")], "queries", "it", separators=",;")
-    assert isinstance(table, pl.LazyFrame)
-    assert table.collect_schema().names() == ["f1", "f2"]
+    table = open_delimited(
+        [io.BytesIO(b"f1,f2\n1,2\n")], InputRequest("queries", "it"), separators=",;"
+    )
+    assert not table.note
+    assert table.frame.collect_schema().names() == ["f1", "f2"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 import rankframe as rf
 from rankframe.io.formats.json_text import open_json
 from rankframe.io.opening import open_table
+from rankframe.io.raw_table import InputRequest
 
 ROWS = [("q1", "a", 2.5), ("q1", "b", 1.0), ("007", "é", 1e-7)]
 NAMES = ("query_id", "doc_id", "score")
@@ -59,8 +60,8 @@ def test_judgments_as_an_object_are_grades(tmp_path: Path) -> None:
 
 
 def test_lists_of_documents_stay_an_object(tmp_path: Path) -> None:
-    held = open_json([io.BytesIO(b'{"q1": ["a", "b"], "q2": []}')], "run", "it")
-    assert held == {"q1": ["a", "b"], "q2": []}
+    held = open_json([io.BytesIO(b'{"q1": ["a", "b"], "q2": []}')], InputRequest("run", "it"))
+    assert held.by_query == {"q1": ["a", "b"], "q2": []}
 
 
 def test_several_documents_are_one(tmp_path: Path, refusal) -> None:
@@ -80,9 +81,9 @@ def test_several_documents_are_one(tmp_path: Path, refusal) -> None:
 
 def test_ids_may_be_numbers_and_columns_lists(tmp_path: Path) -> None:
     text = '[{"query_id": 1, "doc_id": "a", "tags": ["x"]}, {"query_id": "b", "doc_id": 2}]'
-    held: Any = open_json([io.BytesIO(text.encode())], "run", "it")
-    assert held.collect()["query_id"].to_list() == ["1", "b"]
-    assert str(held.collect_schema()["tags"]) == "List(String)"
+    held: Any = open_json([io.BytesIO(text.encode())], InputRequest("run", "it"))
+    assert held.frame.collect()["query_id"].to_list() == ["1", "b"]
+    assert str(held.frame.collect_schema()["tags"]) == "List(String)"
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from rankframe.core.errors import MalformedLineError
+from rankframe.io.raw_table import RawTable
 from rankframe.io.sources.spool import JsonReader, TableReader, TrecReader
 
 
-def _csv(text: IO[bytes]) -> pl.LazyFrame:
-    return pl.read_csv(io.BytesIO(text.read()), infer_schema=False).lazy()
+def _csv(text: IO[bytes]) -> RawTable:
+    return RawTable(pl.read_csv(io.BytesIO(text.read()), infer_schema=False).lazy())
 
 
 def test_a_table_repeats_its_header_for_every_block() -> None:
@@ -53,8 +54,12 @@ def test_a_score_that_must_stay_text_makes_all_of_them_text() -> None:
     assert not reader.end()
 
 
+def _json(text: IO[bytes]) -> RawTable:
+    return RawTable(pl.scan_ndjson(io.BytesIO(text.read())))
+
+
 def test_lines_of_json_are_named_by_their_place_in_the_whole() -> None:
-    reader = JsonReader("run.jsonl", lambda text: pl.scan_ndjson(io.BytesIO(text.read())))
+    reader = JsonReader("run.jsonl", _json)
     assert reader.begin(b'{"a": 1}\n')
     assert reader.table(b'{"a": 1}\n', 0).rows() == [(1,)]
     with pytest.raises(MalformedLineError, match="line 12"):

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import feather
 
 import rankframe as rf
-from rankframe.io.formats.packing import PACKINGS, Packing, head_of, packing_of
+from rankframe.io.formats.packing import PACKINGS, Packing, beginning_of, head_of, packing_of
 from rankframe.io.formats.registry import (
     BINARY,
     FORMATS,
@@ -21,7 +21,7 @@ from rankframe.io.formats.registry import (
     Format,
     by_beginning,
     by_ending,
-    of_file,
+    recognise,
     unreadable,
 )
 from rankframe.io.opening import open_table
@@ -126,7 +126,7 @@ RUN_TEXT = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.0 t\n007 Q0 a 1 1e-7 t\n"
 def test_trec_text_may_have_any_name(name: str, text: str, tmp_path: Path) -> None:
     content = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
     (tmp_path / name).write_bytes(content)
-    assert of_file(str(tmp_path / name)) is TREC
+    assert recognise(str(tmp_path / name), beginning_of(str(tmp_path / name)), name) is TREC
     assert found(tmp_path / name) == RUN.rows()
 
 
@@ -144,7 +144,9 @@ def test_trec_text_may_have_any_name(name: str, text: str, tmp_path: Path) -> No
 )
 def test_a_table_is_not_taken_for_trec_text(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
-    assert of_file(str(tmp_path / name)) is by_ending(name)
+    assert recognise(str(tmp_path / name), beginning_of(str(tmp_path / name)), name) is by_ending(
+        name
+    )
 
 
 def test_semicolons_part_columns_too(tmp_path: Path) -> None:

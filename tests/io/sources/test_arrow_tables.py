@@ -20,6 +20,7 @@ import pyarrow.dataset as pads
 import pytest
 
 import rankframe as rf
+from rankframe.io.raw_table import InputRequest
 from rankframe.io.sources import arrow_tables
 from rankframe.io.sources.arrow_tables import open_arrow
 
@@ -44,7 +45,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def _opened(source: object) -> pl.LazyFrame:
-    opened = open_arrow(source, "run", "the run")
+    opened = open_arrow(source, InputRequest("run", "the run"))
     assert opened is not None
     return opened.frame
 
@@ -293,7 +294,7 @@ def test_whole_numbers_of_pandas_are_ids_also_where_some_are_null(
 
 
 def test_nothing_else_is_taken_for_a_table() -> None:
-    assert open_arrow([("q", "d", 1)], "run", "the run") is None
+    assert open_arrow([("q", "d", 1)], InputRequest("run", "the run")) is None
 
 
 def test_the_page_about_them_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

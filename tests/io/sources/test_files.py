@@ -14,6 +14,7 @@ import pytest
 import rankframe as rf
 from rankframe.io.formats import packing
 from rankframe.io.opening import open_table
+from rankframe.io.raw_table import InputRequest
 from rankframe.io.sources.files import open_path, open_stream, trec_texts
 
 
@@ -59,7 +60,7 @@ FRAME = pl.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["a", "b"], "score": [
 
 
 def opened(path: object) -> pl.DataFrame:
-    return open_path(str(path), "run", "it").frame.collect()
+    return open_path(str(path), InputRequest("run", "it")).frame.collect()
 
 
 def test_brackets_in_a_name_are_a_name_where_there_is_such_a_file(tmp_path: Path) -> None:
@@ -171,15 +172,18 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
 def test_empty_files_are_empty_whatever_their_ending(tmp_path: Path, refusal) -> None:
     for name in ("x.parquet", "x.csv", "x"):
         (tmp_path / name).touch()
-        assert refusal(open_path, str(tmp_path / name), "run", "it") == (
+        assert refusal(open_path, str(tmp_path / name), InputRequest("run", "it")) == (
             "run is empty: it has no rows."
         )
-    assert refusal(open_path, f"{tmp_path}/x*", None, "all") == "input is empty: all has no rows."
+    assert (
+        refusal(open_path, f"{tmp_path}/x*", InputRequest(None, "all"))
+        == "input is empty: all has no rows."
+    )
 
 
 def test_what_looks_like_nothing_is_refused_with_what_is_read(tmp_path: Path, refusal) -> None:
     (tmp_path / "x.doc").write_bytes(b"one word\n")
-    said = refusal(open_path, str(tmp_path / "x.doc"), "run", "it")
+    said = refusal(open_path, str(tmp_path / "x.doc"), InputRequest("run", "it"))
     assert said.startswith("cannot read it: its ending is not one that rankframe knows")
     assert ".parquet, .arrow, .csv" in said
 
@@ -188,13 +192,22 @@ def test_what_looks_like_nothing_is_refused_with_what_is_read(tmp_path: Path, re
 def test_a_stream_is_read_by_its_beginning(packed: bool, refusal) -> None:
     content = FRAME.write_csv().encode()
     file = io.BytesIO(gzip.compress(content) if packed else content)
-    assert open_stream(file, "run", "it").frame.select("query_id").collect().height == 2
-    assert refusal(open_stream, io.BytesIO(b" \n"), "run", "it") == "run is empty: it has no rows."
+    assert (
+        open_stream(file, InputRequest("run", "it")).frame.select("query_id").collect().height == 2
+    )
+    assert (
+        refusal(open_stream, io.BytesIO(b" \n"), InputRequest("run", "it"))
+        == "run is empty: it has no rows."
+    )
     closed = io.BytesIO()
     closed.close()
-    assert refusal(open_stream, closed, "run", "it").startswith("cannot read it: I/O operation")
+    assert refusal(open_stream, closed, InputRequest("run", "it")).startswith(
+        "cannot read it: I/O operation"
+    )
     # what looks like nothing is TREC text with a line that is wrong
-    assert refusal(open_stream, io.BytesIO(b"one word\n"), "run", "it").startswith("it, line 1: ")
+    assert refusal(open_stream, io.BytesIO(b"one word\n"), InputRequest("run", "it")).startswith(
+        "it, line 1: "
+    )
 
 
 def test_trec_text_is_found_whatever_holds_it(tmp_path: Path) -> None:
@@ -227,17 +240,21 @@ def test_a_packed_pipe_that_does_not_end_is_refused(
         gzip.compress(line * (1 << 15)),  # as many times as large, but not large
         gzip.compress(b"".join(b"q1 Q0 %d 1 0.5 tag\n" % n for n in range(1 << 16))),
     )
-    said = refusal(open_stream, io.BytesIO(bomb), "run", "the run on stdin")
+    said = refusal(open_stream, io.BytesIO(bomb), InputRequest("run", "the run on stdin"))
     assert said.startswith(f"cannot read the run on stdin: its {len(bomb):,} bytes unpack to more")
     assert said.endswith("Unpack it into a file, and give that.")
     assert "unpack to more" in refusal(trec_texts, io.BytesIO(bomb))
-    assert open_stream(io.BytesIO(plenty), "run", "r").frame.collect().height == 1 << 15
-    assert open_stream(io.BytesIO(large), "run", "r").frame.collect().height == 1 << 16
+    assert (
+        open_stream(io.BytesIO(plenty), InputRequest("run", "r")).frame.collect().height == 1 << 15
+    )
+    assert (
+        open_stream(io.BytesIO(large), InputRequest("run", "r")).frame.collect().height == 1 << 16
+    )
 
 
 def test_what_holds_nothing_but_blanks_is_empty(refusal) -> None:
     for content in (b"", b" \n" * 5, gzip.compress(b"\n" * (5 << 20)), b"\n" * (5 << 20)):
-        assert "has no rows" in refusal(open_stream, io.BytesIO(content), "run", "r")
+        assert "has no rows" in refusal(open_stream, io.BytesIO(content), InputRequest("run", "r"))
         assert trec_texts(io.BytesIO(content)) is None
 
 

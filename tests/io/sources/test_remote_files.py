@@ -15,7 +15,6 @@ from rankframe.core.options import reached_with
 from rankframe.io.remote import polars_options
 from rankframe.io.sources.remote_files import (
     fetched,
-    refuse_unknown,
     scan_files,
     serves_parts,
 )
@@ -102,7 +101,6 @@ def test_what_the_web_does_not_give_is_said(web: str, run: pl.DataFrame, refusal
 def test_an_address_that_nobody_knows(address: str, said: str, refusal) -> None:
     if address == "q://x":
         address = "xyzzy://x"
-    assert said in refusal(refuse_unknown, address, "it")
     assert said in refusal(rf.evaluate, address, {"q": {"a": 1.0}})
 
 

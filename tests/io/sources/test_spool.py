@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 from rankframe.core.errors import OutputError, RankframeError
+from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.sources import spool
-from rankframe.io.sources.files import RawTable, open_path, open_stream
+from rankframe.io.sources.files import open_path, open_stream
 
 LINES = [f"q{n // 7} Q0 d{n} {n % 7 + 1} {n / 8} tag" for n in range(300)]
 GRADES = [f"q{n // 7} 0 d{n} {n % 3}" for n in range(300)]
@@ -76,8 +77,8 @@ def test_the_same_table_as_whole(name: str, packed: bool, tmp_path: Path) -> Non
     path = tmp_path / (f"{name}.gz" if packed else name)
     content = TEXTS[name].encode()
     path.write_bytes(gzip.compress(content) if packed else content)
-    whole = open_path(str(path), "run", name).frame.collect()
-    large = open_path(str(path), "run", name, limit=1)
+    whole = open_path(str(path), InputRequest("run", name)).frame.collect()
+    large = open_path(str(path), InputRequest("run", name, limit=1))
     assert is_spooled(large)
     assert large.seekable
     assert large.frame.collect().equals(whole)
@@ -95,8 +96,8 @@ def test_a_pipe_is_saved_first(name: str, packed: bool) -> None:
     else:
         content = TEXTS[name].encode()
     pipe = _Pipe(gzip.compress(content) if packed else content)
-    whole = open_stream(io.BytesIO(content), "run", name).frame.collect()
-    large = open_stream(pipe, "run", name, limit=1)
+    whole = open_stream(io.BytesIO(content), InputRequest("run", name)).frame.collect()
+    large = open_stream(pipe, InputRequest("run", name, limit=1))
     assert is_spooled(large)
     assert large.frame.collect().equals(whole)
 
@@ -114,8 +115,8 @@ def test_files_of_text_are_one_table(tmp_path: Path) -> None:
     for number in range(2):
         (tmp_path / f"{number}.csv").write_text(TEXTS["run.csv"])
     for pattern in ("*.trec", "*.csv"):
-        whole = open_path(str(tmp_path / pattern), "run", "runs").frame.collect()
-        large = open_path(str(tmp_path / pattern), "run", "runs", limit=1)
+        whole = open_path(str(tmp_path / pattern), InputRequest("run", "runs")).frame.collect()
+        large = open_path(str(tmp_path / pattern), InputRequest("run", "runs", limit=1))
         assert is_spooled(large)
         assert large.frame.collect().equals(whole)
 
@@ -123,7 +124,7 @@ def test_files_of_text_are_one_table(tmp_path: Path) -> None:
 def test_tables_with_other_columns_are_left_to_who_reads_them_whole(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text(TEXTS["run.csv"])
     (tmp_path / "2.csv").write_text(TEXTS["run.csv"].replace("score", "other"))
-    assert not is_spooled(open_path(str(tmp_path / "*.csv"), "run", "runs", limit=1))
+    assert not is_spooled(open_path(str(tmp_path / "*.csv"), InputRequest("run", "runs", limit=1)))
 
 
 MISTAKES = {
@@ -149,7 +150,7 @@ def test_mistakes_are_said_of_the_whole(
 
     def read(limit: int | None = None) -> pl.DataFrame:
         try:
-            return open_path(str(path), "run", name, limit=limit).frame.collect()
+            return open_path(str(path), InputRequest("run", name, limit=limit)).frame.collect()
         except pl.exceptions.PolarsError as error:
             raise RankframeError(type(error).__name__) from error
 
@@ -159,9 +160,9 @@ def test_mistakes_are_said_of_the_whole(
 
 def test_the_first_line_says_what_it_is_where_nobody_does(tmp_path: Path) -> None:
     (tmp_path / "q.trec").write_text("# judged by hand\n" * 50 + changed(GRADES, {}))
-    whole = open_path(str(tmp_path / "q.trec"), None, "q").frame.collect()
+    whole = open_path(str(tmp_path / "q.trec"), InputRequest(None, "q")).frame.collect()
     assert whole.columns == ["query_id", "doc_id", "relevance"]
-    large = open_path(str(tmp_path / "q.trec"), None, "q", limit=1)
+    large = open_path(str(tmp_path / "q.trec"), InputRequest(None, "q", limit=1))
     assert large.frame.collect().equals(whole)
 
 
@@ -174,14 +175,16 @@ def test_random_blanks_and_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         path.write_text("\n".join(lines))
         size = draw.randrange(1, 500)
         monkeypatch.setattr(spool, "_BLOCKS", (size, size))
-        whole = open_path(str(path), "run", "run").frame.collect()
-        assert open_path(str(path), "run", "run", limit=1).frame.collect().equals(whole)
+        whole = open_path(str(path), InputRequest("run", "run")).frame.collect()
+        assert (
+            open_path(str(path), InputRequest("run", "run", limit=1)).frame.collect().equals(whole)
+        )
 
 
 def test_files_go_with_the_last_who_holds_them(tmp_path: Path) -> None:
     (tmp_path / "run.trec").write_text(TEXTS["run.trec"])
     scratch = tmp_path / "scratch"
-    large = open_path(str(tmp_path / "run.trec"), "run", "run", limit=1)
+    large = open_path(str(tmp_path / "run.trec"), InputRequest("run", "run", limit=1))
     assert any(scratch.iterdir())
     del large
     assert not any(scratch.iterdir())
@@ -191,8 +194,10 @@ def test_what_is_small_beside_the_limit_is_held(tmp_path: Path) -> None:
     for name in ("run.trec", "run.csv", "run.jsonl"):
         path = tmp_path / f"{name}.gz"
         path.write_bytes(gzip.compress(TEXTS[name].encode()))
-        assert not is_spooled(open_path(str(path), "run", name, limit=1 << 30))
-        assert not is_spooled(open_stream(io.BytesIO(path.read_bytes()), "run", "r", limit=1 << 30))
+        assert not is_spooled(open_path(str(path), InputRequest("run", name, limit=1 << 30)))
+        assert not is_spooled(
+            open_stream(io.BytesIO(path.read_bytes()), InputRequest("run", "r", limit=1 << 30))
+        )
 
 
 @pytest.mark.parametrize("believed", [False, True])
@@ -211,7 +216,7 @@ def test_a_line_without_end_is_refused(
 ) -> None:
     monkeypatch.setattr(spool, "_LONGEST", 2_000)
     (tmp_path / "run.csv").write_text('query_id,doc_id,score\n"q1,d1,1\n' + "q2,d2,2\n" * 1000)
-    said = refusal(open_path, str(tmp_path / "run.csv"), "run", "run.csv", limit=1)
+    said = refusal(open_path, str(tmp_path / "run.csv"), InputRequest("run", "run.csv", limit=1))
     assert "run.csv: one of its lines has more than 2," in said
     assert "Is a quotation mark missing?" in said
 
@@ -223,5 +228,5 @@ def test_a_full_disk_is_said_to_be_full(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(spool, "_write", full)
     (tmp_path / "run.trec").write_text(TEXTS["run.trec"])
     with pytest.raises(OutputError, match="no room for temporary files"):
-        open_path(str(tmp_path / "run.trec"), "run", "run", limit=1)
+        open_path(str(tmp_path / "run.trec"), InputRequest("run", "run", limit=1))
     assert not any((tmp_path / "scratch").iterdir())

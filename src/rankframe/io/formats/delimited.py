@@ -13,15 +13,15 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, Role, plain_name
-from rankframe.core.errors import UnreadableInputError
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, plain_name
 from rankframe.core.messages import Option, listing
 from rankframe.io.formats.packing import head_of
 from rankframe.io.formats.trec_format import FIELDS, is_comment, looks_like_trec
+from rankframe.io.raw_table import InputRequest, RawTable
 
 _NUMBERED = re.compile(r"column_([1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -43,45 +43,31 @@ _MOST = 500
 _FIRST_TWO = {QUERY: "column_1", DOC: "column_2"}
 
 
-class Noted(NamedTuple):
-    """A table, and how it was read if its columns were told from its content."""
-
-    frame: pl.LazyFrame
-    note: str
-
-
 def open_delimited(
-    files: Sequence[str] | Sequence[IO[bytes]],
-    role: Role | None,
-    name: str,
-    user_names: Collection[str] = (),
-    *,
-    separators: str,
-) -> pl.LazyFrame | Noted:
-    """Open a table with the separator that it has, else the first of `separators`.
-
-    `user_names`: the names that the user gave to columns of any input.
-    """
+    files: Sequence[str] | Sequence[IO[bytes]], request: InputRequest, *, separators: str
+) -> RawTable:
+    """Open a table with the separator that it has, else the first of `separators`."""
     head = head_of(files[0], _HEAD)
     found = separator_of(head)
     separator = found if found and found in separators else separators[0]
-    fields = fields_of(head, separator)
+    fields, user_names = fields_of(head, separator), request.user_names
     numbered = any(_NUMBERED.fullmatch(user_name) for user_name in user_names)
     if numbered and not (is_named(fields) or set(user_names) & set(fields)):
-        return _scanned(files, separator, [f"column_{n + 1}" for n in range(len(fields))])
-    if role == "queries" or not is_row(fields, user_names):
-        _refuse_matrix(fields, name)
-        _refuse_repeated(fields, name)
-        return _scanned(files, separator)
-    return _without_header(files, separator, fields, role, name)
-
-
-def _refuse_repeated(names: Sequence[str], name: str) -> None:
-    """Refuse a header with a name that is there twice, since polars renames the second."""
-    if twice := [column for column, count in Counter(names).items() if column and count > 1]:
-        raise UnreadableInputError(
-            name, f"its header has {twice[0]!r} more than once", "Rename or remove one of them"
+        names = [f"column_{n + 1}" for n in range(len(fields))]
+        return RawTable(_scanned(files, separator, names), seekable=False)
+    if request.role != "queries" and is_row(fields, user_names):
+        return _without_header(files, separator, fields, request)
+    if len(fields) > _MOST and not is_named(fields):
+        raise request.unreadable(
+            f"its first line has {len(fields):,} columns, none of which has the name of a query "
+            "or a document",
+            "A row holds a query, a document, and a score, rank or grade",
         )
+    # polars would rename the second.
+    if twice := [column for column, count in Counter(fields).items() if column and count > 1]:
+        problem = f"its header has {twice[0]!r} more than once"
+        raise request.unreadable(problem, "Rename or remove one of them")
+    return RawTable(_scanned(files, separator), seekable=False)
 
 
 def separator_of(head: bytes) -> str | None:
@@ -142,11 +128,11 @@ def _without_header(
     files: Sequence[str] | Sequence[IO[bytes]],
     separator: str,
     fields: Sequence[str],
-    role: Role | None,
-    name: str,
-) -> Noted:
+    request: InputRequest,
+) -> RawTable:
     """Open a table whose columns are known by their number, and by their content."""
-    count = len(fields)
+    role, count = request.role, len(fields)
+    names: tuple[str, ...] = ()
     if count == len(FIELDS["qrels"]) and fields[1] in _ITERATIONS and role != "run":
         names = FIELDS["qrels"]
     elif count == len(FIELDS["run"]) and fields[1] in _ITERATIONS and role != "qrels":
@@ -154,34 +140,30 @@ def _without_header(
     elif count == 2:
         names = (QUERY, DOC)
     elif count == 3 and _NUMBER.fullmatch(fields[2]):
-        names = (QUERY, DOC, _third(_scanned(files, separator, (QUERY, DOC, RANK)), role, name))
-    else:
-        names = ()
+        names = (QUERY, DOC, _third(_scanned(files, separator, (QUERY, DOC, RANK)), request))
     if not names or not names[-1]:
         third = RELEVANCE if role == "qrels" else SCORE
-        raise UnreadableInputError(
-            name,
+        raise request.unreadable(
             f"its first line is no header, by its look ({listing(fields, 6)}), and what its "
-            f"{len(fields):,} columns are cannot be told",
+            f"{count:,} columns are cannot be told",
             "Add a header, or name columns by their numbers: ",
             Option("columns", {role or "run": {**_FIRST_TWO, third: "column_3"}}),
         )
     note = f"its first line is no header: read as {', '.join(names)}"
-    return Noted(_scanned(files, separator, names), note)
+    return RawTable(_scanned(files, separator, names), seekable=False, note=note)
 
 
-def _third(table: pl.LazyFrame, role: Role | None, name: str) -> str:
+def _third(table: pl.LazyFrame, request: InputRequest) -> str:
     """Return what the third of three columns is: a rank, a grade, or "" if that is unknown.
 
     It is a rank if all queries have 1, 2, 3, …, in any order; else a grade in judgments. In a run,
     it could be a score, of which more is better, or a distance, of which less is.
     """
     longest = 0 if _falls(table) else _longest_ranking(table)
-    if role != "qrels":
+    if request.role != "qrels":
         return RANK if longest else ""
     if longest >= _RANKED:
-        raise UnreadableInputError(
-            name,
+        raise request.unreadable(
             "it looks like a run (query, document, rank), where qrels should be",
             "The judgments come first, then the run",
         )
@@ -215,13 +197,3 @@ def _longest_ranking(table: pl.LazyFrame) -> int:
     found = by_query.select(whole.all().alias("all"), pl.col("rows").max())
     all_whole, longest = found.collect(engine="streaming").row(0)
     return longest if all_whole and longest else 0
-
-
-def _refuse_matrix(fields: Sequence[str], name: str) -> None:
-    if len(fields) > _MOST and not is_named(fields):
-        raise UnreadableInputError(
-            name,
-            f"its first line has {len(fields):,} columns, none of which has the name of a query "
-            "or a document",
-            "A row holds a query, a document, and a score, rank or grade",
-        )

@@ -11,18 +11,17 @@ import glob as globbing
 import io
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NoReturn, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, Role, plain_name
-from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, plain_name
+from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.core.messages import listing, shorten
-from rankframe.io.formats.beir import KEYS, refuse_texts
 from rankframe.io.formats.packing import opened, unpacked
 from rankframe.io.formats.responses import (
     LINE,
@@ -33,11 +32,14 @@ from rankframe.io.formats.responses import (
     read_responses,
     shape_of,
 )
+from rankframe.io.raw_table import InputRequest, RawTable
 
-# A table, or an object whose keys are queries.
-Found: TypeAlias = pl.LazyFrame | Mapping[str, Any]
+# Hits of responses, any other table, or an object whose keys are queries.
+Found: TypeAlias = pl.DataFrame | pl.LazyFrame | Mapping[str, Any]
 Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
 
+# Plain names of a query and of a document: what rows of judgments and runs have.
+_KEYS = tuple({plain_name(name) for name in (key, *SYNONYMS[key])} for key in (QUERY, DOC))
 NO_JSON = "this is not JSON"
 _NUMBER = "_number"
 _SAMPLE = 20  # lines, or elements, that show what all are
@@ -50,23 +52,24 @@ _ROW = 'A row is an object such as {"query_id": "q1", "doc_id": "d7", "score": 0
 _TEXT = r':\s*"(?:[^"\\]|\\.)*"'
 _NESTED = r"[\[{](?:[^\[\]{}\"]|\"(?:[^\"\\]|\\.)*\")*[\]}]"
 _DEEPEST = 64
+_FRAMES = (pl.DataFrame, pl.LazyFrame)
 
 
-def open_json(
-    files: Files, role: Role | None, name: str, user_names: Collection[str] = ()
-) -> Found:
-    """Open JSON texts. `user_names`: the names that the user gave to columns."""
-    found = _Reader(role, name, user_names).read(files)
-    return found.lazy() if isinstance(found, pl.DataFrame) else found
+def open_json(files: Files, request: InputRequest) -> RawTable:
+    """Open JSON texts."""
+    found = _Reader(request).read(files)
+    if isinstance(found, Mapping):
+        return RawTable(pl.LazyFrame(), by_query=found)
+    return RawTable(found.lazy(), seekable=False)
 
 
 def responses_in(
-    files: Files, name: str, user_names: Collection[str] = (), queries: Sequence[str] | None = None
+    files: Files, request: InputRequest, queries: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Read the hits of the responses in JSON texts. `queries`: their names, in order."""
-    found = _Reader("run", name, user_names, queries).read(files)
+    found = _Reader(request, queries).read(files)
     if not isinstance(found, pl.DataFrame):
-        raise UnreadableInputError(name, "it holds no responses of a search engine")
+        raise request.unreadable("it holds no responses of a search engine")
     return found
 
 
@@ -105,27 +108,19 @@ def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads JSON texts of one input.
+    """Reads JSON texts of one input. `queries`: those that responses answer, in order."""
 
-    Attributes:
-        role: what the input is.
-        name: what errors call it.
-        user_names: the names that the user gave to columns.
-        queries: the names of the queries of responses, in order.
-    """
-
-    role: Role | None
-    name: str
-    user_names: Collection[str] = ()
+    request: InputRequest
     queries: Sequence[str] | None = None
 
-    def read(self, files: Files) -> Found | pl.DataFrame:
+    def read(self, files: Files) -> Found:
         """Read texts: hits of responses as a frame, and anything else lazily."""
+        name = self.request.name
         if isinstance(files[0], str) and "://" in files[0]:
-            return open_json_lines(files, self.name)
+            return open_json_lines(files, name)
         lines, more = _first_lines(files[0])
         if not lines or not lines[0].startswith(("{", "[")):
-            return open_json_lines(files, self.name)
+            return open_json_lines(files, name)
         values = [_parsed(line) for line in lines]
         if _are_lines(lines, values, more=more):
             return self._lines(files, values)
@@ -133,31 +128,22 @@ class _Reader:
         each: list[Sequence[str] | None] = [self.queries] * len(files)
         if self.queries is not None and len(self.queries) == len(files):
             each = [[query] for query in self.queries]
-        found = [
-            replace(self, name=file if isinstance(file, str) else self.name, queries=queries)
-            ._document(file)
-            for file, queries in zip(files, each, strict=True)
-        ]  # fmt: skip
-        return found[0] if len(found) == 1 else self._combine(found)
-
-    def _combine(self, found: Sequence[Found | pl.DataFrame]) -> Found | pl.DataFrame:
-        """Combine the contents of several files."""
-        queries = [content for content in found if isinstance(content, Mapping)]
-        hits = [content for content in found if isinstance(content, pl.DataFrame)]
-        tables = [content for content in found if isinstance(content, pl.LazyFrame)]
-        if len(queries) == len(found):
-            return _merge(queries, self.name)
-        if len(hits) == len(found):
-            return pl.concat(hits, how="diagonal_relaxed")
-        if len(tables) == len(found):
-            return pl.concat(tables, how="diagonal_relaxed")
-        problem = "some of its files hold rows, and others something else"
-        raise UnreadableInputError(self.name, problem)
+        found: list[Any] = []
+        for file, queries in zip(files, each, strict=True):
+            called = file if isinstance(file, str) else name
+            found.append(_Reader(replace(self.request, name=called), queries)._document(file))
+        if len(found) == 1:
+            return found[0]
+        if all(isinstance(content, Mapping) for content in found):
+            return _merge(found, self.request)
+        if not any(all(isinstance(content, kind) for content in found) for kind in _FRAMES):
+            raise self.request.unreadable("some of its files hold rows, and others something else")
+        return pl.concat(found, how="diagonal_relaxed")
 
     def _lines(self, files: Files, values: Sequence[Any]) -> pl.LazyFrame | pl.DataFrame:
         """Read texts with a row, a response or a batch of responses on each line."""
-        first = values[0]
-        refuse_texts(first, self.role, self.name)
+        first, request = values[0], self.request
+        self._refuse_texts(first)
         inside, responses = None, values
         if isinstance(first, Mapping) and isinstance(first.get("responses"), list):
             inside = ("responses",)
@@ -165,16 +151,23 @@ class _Reader:
             responses = [
                 response for batch in batches if isinstance(batch, list) for response in batch
             ]
-        shape = shape_of(responses, self.user_names)
+        shape = shape_of(responses, request.user_names)
         if shape is not None:
             texts = pl.concat([_scan_lines(file) for file in files])
-            return read_responses(texts, shape, self.name, self.queries, inside=inside)
+            return read_responses(texts, shape, request.name, self.queries, inside=inside)
         if all(error_in(value) for value in values):
-            _refuse_error(first, self.name)
-        self._refuse_wide(first)
-        return open_json_lines(files, self.name)
+            raise self._engine_error(first)
+        if isinstance(first, Mapping) and len(first) > _MOST and not (
+            first.keys() & set(request.user_names) or any(_has_keys(first))
+        ):  # fmt: skip
+            raise request.unreadable(
+                f"its first line is an object with {len(first):,} names "
+                f"({listing(list(first), 3)}), none of which is that of a query or a document",
+                _ROW,
+            )
+        return open_json_lines(files, request.name)
 
-    def _document(self, file: str | IO[bytes]) -> Found | pl.DataFrame:
+    def _document(self, file: str | IO[bytes]) -> Found:
         """Read a text that is one value."""
         if isinstance(file, str):
             with open(file, "rb") as raw:  # noqa: PTH123 (may be a name with brackets)
@@ -189,41 +182,38 @@ class _Reader:
         inside = _RESPONSES.search(text, 0, 4096)
         if inside and (shape := self._shape_at(text, inside.end())):
             return self._responses([text], shape, inside=("responses",))
-        return self._object(parse_json(text, self.name), text)
+        return self._object(parse_json(text, self.request.name), text)
 
     def _array(self, text: str) -> pl.LazyFrame | pl.DataFrame:
         begins = text[1:].lstrip()[:1]
         if begins == "]" and not text.rstrip()[:-1].strip("[ \t\r\n"):
-            raise EmptyInputError(self.role or "input", self.name)
+            raise self.request.empty()
         if begins != "{":
-            values = parse_json(text, self.name)
+            values = parse_json(text, self.request.name)
             kind = _KINDS.get(type(values[0]), "values")
             example = shorten(json.dumps(values[0]))
             problem = f"it is a JSON array of {len(values):,} {kind}, e.g. {example}"
-            raise UnreadableInputError(self.name, problem, _ROW)
+            raise self.request.unreadable(problem, _ROW)
         shape = self._shape_at(text, 1)
-        if shape is not None:
-            return self._responses([text], shape, inside=())
-        return self._rows(text).lazy()
+        return self._rows(text) if shape is None else self._responses([text], shape, inside=())
 
-    def _object(self, value: Mapping[str, Any], text: str) -> Found | pl.DataFrame:
+    def _object(self, value: Mapping[str, Any], text: str) -> Found:
+        request = self.request
         if not value:
-            raise EmptyInputError("input", self.name)
+            raise replace(request, role=None).empty()
         inner = list(value.values())
-        if is_by_query(value) and (shape := shape_of(inner, self.user_names)):
-            texts = [json.dumps(member) for member in inner]
-            return read_responses(pl.LazyFrame({LINE: texts}), shape, self.name, list(value))
-        if (shape := shape_of([value], self.user_names)) is not None:
+        if is_by_query(value) and (shape := shape_of(inner, request.user_names)):
+            by_query = _Reader(request, list(value))
+            return by_query._responses([json.dumps(member) for member in inner], shape)
+        if (shape := shape_of([value], request.user_names)) is not None:
             return self._responses([text], shape)
         if error_in(value) and len(value) <= _ERROR:
-            _refuse_error(value, self.name)
-        names = {plain_name(key) for key in value}
-        if all(names & keys for keys in KEYS):
+            raise self._engine_error(value)
+        if all(_has_keys(value)):
             return self._by_columns(value)
         if _is_nested(value) and len({type(member) for member in inner}) == 1:
             return value
-        raise UnreadableInputError(
-            self.name,
+        raise request.unreadable(
             f"it is a JSON object with {listing(list(value), 6)}: neither rows, nor queries with "
             "their documents, nor a response of a search engine",
             'Give an array of rows, a row on each line, or {"q1": {"d7": 0.5}}',
@@ -233,7 +223,7 @@ class _Reader:
         self, texts: list[str], shape: Shape, inside: tuple[str, ...] | None = None
     ) -> pl.DataFrame:
         lines = pl.LazyFrame({LINE: texts})
-        return read_responses(lines, shape, self.name, self.queries, inside=inside)
+        return read_responses(lines, shape, self.request.name, self.queries, inside=inside)
 
     def _shape_at(self, text: str, start: int) -> Shape | None:
         """Return the shape of the elements of an array, if they are responses."""
@@ -245,25 +235,24 @@ class _Reader:
             except (ValueError, RecursionError):
                 break
             values.append(value)
-        return shape_of(values, self.user_names)
+        return shape_of(values, self.request.user_names)
 
-    def _rows(self, text: str) -> pl.DataFrame:
+    def _rows(self, text: str) -> pl.LazyFrame:
         """Read an array of rows."""
+        name = self.request.name
         try:
             table = pl.read_json(text.encode(), infer_schema_length=None)
         except pl.exceptions.PolarsError as error:
-            rows = parse_json(text, self.name)
+            rows = parse_json(text, name)
             other = next((i for i, row in enumerate(rows) if not isinstance(row, dict)), None)
             if other is None:
                 reason = shorten(str(error).split("\n", maxsplit=1)[0], 120)
-                problem = f"its rows are no table ({reason})"
-            else:
-                example = shorten(json.dumps(rows[other]))
-                problem = (
-                    f"of its {len(rows):,} elements, number {other + 1:,} is no object: {example}"
-                )
-            raise UnreadableInputError(self.name, problem) from error
-        refuse_texts(dict.fromkeys(table.columns), self.role, self.name)
+                raise self.request.unreadable(f"its rows are no table ({reason})") from error
+            raise self.request.unreadable(
+                f"of its {len(rows):,} elements, number {other + 1:,} is no object: "
+                f"{shorten(json.dumps(rows[other]))}"
+            ) from error
+        self._refuse_texts(dict.fromkeys(table.columns))
         # polars does not notice a name that is twice in a row. A column has as many values as its
         # name is in the text, unless it is twice in a row, or elsewhere: only then rows are parsed.
         whole = pl.Series([text])
@@ -271,9 +260,9 @@ class _Reader:
             key = re.escape(json.dumps(column.name, ensure_ascii=False))
             names = whole.str.count_matches(rf"{key}\s*:")[0]
             if names != len(column) - column.null_count():
-                parse_json(text, self.name)
+                parse_json(text, name)
                 break
-        return table
+        return table.lazy()
 
     def _by_columns(self, value: Mapping[str, Any]) -> pl.LazyFrame:
         """Read a table that is written by columns: lists or, from pandas, objects by row name."""
@@ -281,8 +270,7 @@ class _Reader:
             try:
                 return pl.read_json(json.dumps([value]).encode()).lazy()
             except pl.exceptions.PolarsError as error:
-                problem = "its one row is no row of a table"
-                raise UnreadableInputError(self.name, problem) from error
+                raise self.request.unreadable("its one row is no row of a table") from error
         columns = [
             list(cells.values()) if isinstance(cells, dict) else cells for cells in value.values()
         ]
@@ -290,26 +278,31 @@ class _Reader:
         lengths = {key: len(column) for key, column in zip(value, columns, strict=True)}
         if len(set(lengths.values())) > 1 or len(indexes) > 1:
             counts = ", ".join(f"{key!r} has {count:,}" for key, count in [*lengths.items()][:6])
-            problem = f"its columns do not have the same rows: {counts}"
-            raise UnreadableInputError(self.name, problem)
+            raise self.request.unreadable(f"its columns do not have the same rows: {counts}")
         rows = [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
-        return replace(self, role=None)._rows(json.dumps(rows, ensure_ascii=False)).lazy()
+        plain = _Reader(replace(self.request, role=None))
+        return plain._rows(json.dumps(rows, ensure_ascii=False))
 
-    def _refuse_wide(self, value: Any) -> None:
-        """Refuse a row with very many names, none of which is known."""
-        if (
-            not isinstance(value, Mapping)
-            or len(value) <= _MOST
-            or value.keys() & set(self.user_names)
-        ):
+    def _refuse_texts(self, value: Any) -> None:
+        """Refuse the corpus or the queries of a collection. `value`: the first row."""
+        if self.request.role == "queries" or not isinstance(value, Mapping):
             return
-        if not any({plain_name(key) for key in value} & keys for keys in KEYS):
-            raise UnreadableInputError(
-                self.name,
-                f"its first line is an object with {len(value):,} names "
-                f"({listing(list(value), 3)}), none of which is that of a query or a document",
-                _ROW,
+        if value.keys() >= {"_id", "text"} and not any(_has_keys(value)):
+            raise self.request.unreadable(
+                f"it holds texts with their ids ({listing(list(value), 6)}), such as the corpus or "
+                "the queries of a collection: neither judgments nor a run",
+                "The judgments of BEIR's collections are in qrels/test.tsv",
             )
+
+    def _engine_error(self, value: Any) -> UnreadableInputError:
+        problem = f"it holds the error of a search engine in place of hits ({error_in(value)})"
+        return self.request.unreadable(problem, "Ask again")
+
+
+def _has_keys(value: Mapping[str, Any]) -> list[bool]:
+    """Return whether a row has the name of a query, and that of a document."""
+    names = {plain_name(key) for key in value}
+    return [bool(names & keys) for keys in _KEYS]
 
 
 def _first_lines(file: str | IO[bytes]) -> tuple[list[str], bool]:
@@ -353,23 +346,14 @@ def _is_nested(value: Mapping[str, Any]) -> bool:
     return all(isinstance(inner, dict | list) for inner in value.values())
 
 
-def _merge(objects: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+def _merge(objects: Sequence[Mapping[str, Any]], request: InputRequest) -> Mapping[str, Any]:
     merged: dict[str, Any] = {}
     for part in objects:
         if twice := [key for key in part if key in merged]:
-            raise UnreadableInputError(
-                name, f"{len(twice):,} queries are in more than one of its files, e.g. {twice[0]!r}"
-            )
+            count = f"{len(twice):,} queries are in more than one of its files"
+            raise request.unreadable(f"{count}, e.g. {twice[0]!r}")
         merged |= part
     return merged
-
-
-def _refuse_error(value: Any, name: str) -> NoReturn:
-    raise UnreadableInputError(
-        name,
-        f"it holds the error of a search engine in place of hits ({error_in(value)})",
-        "Ask again",
-    )
 
 
 def _quoted(column: str) -> pl.Expr:

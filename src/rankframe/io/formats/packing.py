@@ -11,10 +11,10 @@ import gzip
 import io
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from rankframe.core.errors import UnreadableInputError
 
@@ -65,7 +65,6 @@ PACKINGS = (
 )
 # What polars unpacks as it reads text.
 NATIVE = ("gzip", "zstd")
-ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 
 class Held(io.BytesIO):
@@ -100,21 +99,35 @@ def opened(file: str) -> Iterator[IO[bytes]]:
     with Path(file).open("rb") as raw:
         packing = packing_of(raw.read(_LONGEST))
         raw.seek(0)
-        if packing is None:
-            yield raw
-            return
-        with packing.read(raw) as text:
+        with nullcontext(raw) if packing is None else packing.read(raw) as text:
             yield text
 
 
-def head_of(file: str | IO[bytes], size: int = 4096) -> bytes:
-    """Return the beginning of a file, decompressed."""
+class Beginning(NamedTuple):
+    """The first bytes of a file, unpacked, and how the file is packed."""
+
+    head: bytes
+    packing: Packing | None
+
+
+def beginning_of(file: str | IO[bytes], size: int = 4096) -> Beginning:
+    """Read the beginning of a file."""
     if not isinstance(file, str):
         head = file.read(size)
         file.seek(0)
-        return head
-    with opened(file) as text:
-        return text.read(size)
+        return Beginning(head, None)
+    with Path(file).open("rb") as raw:
+        packing = packing_of(raw.read(_LONGEST))
+        raw.seek(0)
+        if packing is None:
+            return Beginning(raw.read(size), None)
+        with packing.read(raw) as text:
+            return Beginning(text.read(size), packing)
+
+
+def head_of(file: str | IO[bytes], size: int = 4096) -> bytes:
+    """Return the beginning of a file, unpacked."""
+    return beginning_of(file, size).head
 
 
 def unpacked(content: bytes, name: str) -> Held:

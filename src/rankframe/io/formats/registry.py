@@ -9,20 +9,19 @@ import glob as globbing
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe.core.columns import Role
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.messages import shorten
 from rankframe.io.formats.delimited import (
-    Noted,
     fields_of,
     first_line,
     is_named,
@@ -30,20 +29,20 @@ from rankframe.io.formats.delimited import (
     separator_of,
 )
 from rankframe.io.formats.json_text import open_json, write_object
-from rankframe.io.formats.packing import NATIVE, bare_name, head_of, packing_of
+from rankframe.io.formats.packing import NATIVE, Beginning, bare_name, head_of
 from rankframe.io.formats.trec_format import (
     looks_like_tabbed_trec,
     looks_like_trec,
     read_trec,
     write_trec,
 )
+from rankframe.io.raw_table import InputRequest, RawTable, lazy_table
 from rankframe.io.remote import explained, is_address
 
 # Paths, or open files that hold the same.
 Files: TypeAlias = list[str] | list[IO[bytes]]
-# A table, perhaps with how it was read, or an object of JSON whose keys are queries.
-Found: TypeAlias = pl.LazyFrame | Noted | Mapping[str, Any]
 
+_BATCH = 1 << 17  # rows: as many as polars reads at a time
 # What a file of such a format has in its first line.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
 _STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
@@ -67,8 +66,7 @@ class Format:
     name: str
     # the endings by which it is called, the first foremost
     endings: tuple[str, ...]
-    # files of this format, their role, how messages call them, and names that were asked for
-    open: Callable[[Files, Role | None, str, Collection[str]], Found]
+    open: Callable[[Files, InputRequest], RawTable]
     # whether a file that begins so, unpacked, is one
     begins: Callable[[bytes], bool]
     # into a path or an open file
@@ -77,8 +75,6 @@ class Format:
     also: tuple[str, ...] = ()
     # or nothing but judgments and ranked runs
     any_table: bool = True
-    # any stretch of its rows can be read without reading those before
-    seekable: bool = False
     # the packings in which it is read by a path; in others, what it holds is held in memory
     packings: tuple[str, ...] = NATIVE
 
@@ -98,16 +94,24 @@ def by_beginning(head: bytes) -> Format | None:
     return next((format_ for format_ in FORMATS if format_.begins(head)), None)
 
 
-def of_file(path: str) -> Format | None:
+def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
     """Return the format of a file, by its name, or else by its beginning.
 
     Parquet and Arrow files are known by their beginning whatever their name; TREC text may have
-    the name of any other format.
+    the name of any other format. A file that is known to be something else is refused.
     """
-    named, head = by_ending(path), head_of(path)
-    if named in BINARY:
-        return next((format_ for format_ in BINARY if format_.begins(head)), named)
-    found = by_beginning(head)
+    head = beginning.head
+    named, found = by_ending(path), by_beginning(head)
+    if found not in BINARY:
+        refuse_other(head, name)
+    if named in BINARY and named is not None:
+        if beginning.packing is not None:
+            packed = f"it should be {named.name}, and was packed once more by "
+            raise UnreadableInputError(name, packed + beginning.packing.name, "Unpack it")
+        if found is not None and found not in BINARY and len(head.splitlines()) > 1:
+            problem = f"it is not a {named.name} file: it looks like {found.name}"
+            raise UnreadableInputError(name, problem, f"Call it {found.endings[0]}")
+        return found if found in BINARY else named
     if named is None or found in BINARY:
         return found
     line = first_line(head)
@@ -120,24 +124,10 @@ def of_file(path: str) -> Format | None:
     return TREC if looks_like_trec(line) and not header else named
 
 
-def refuse_other(file: str | IO[bytes], name: str) -> None:
-    """Refuse a file that is known to be something else, whatever its name."""
-    head = head_of(file)
-    look = look_of(head)
-    if look is not None:
+def refuse_other(head: bytes, name: str) -> None:
+    """Refuse content that begins like something that cannot be read."""
+    if look := look_of(head):
         raise UnreadableInputError(name, f"this looks like {look.kind}", look.advice)
-    named = by_ending(file) if isinstance(file, str) else None
-    if named not in BINARY or named is None or not isinstance(file, str):
-        return
-    with Path(file).open("rb") as raw:
-        packing = packing_of(raw.read(8))
-    if packing is not None:
-        problem = f"it should be {named.name}, and was packed once more by {packing.name}"
-        raise UnreadableInputError(name, problem, "Unpack it")
-    found = by_beginning(head)
-    if found is not None and found not in BINARY and len(head.splitlines()) > 1:
-        problem = f"it is not a {named.name} file: it looks like {found.name}"
-        raise UnreadableInputError(name, problem, f"Call it {found.endings[0]}")
 
 
 def readable() -> str:
@@ -162,23 +152,26 @@ def _is_table(found: Format, head: bytes) -> bool:
     return is_named(fields) or (separator == "\t" and len(fields) in (2, 3) and " " not in line)
 
 
-def _open_parquet(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
-    return pl.scan_parquet(files, glob=False)
+def _open_parquet(files: Files, _request: InputRequest) -> RawTable:
+    frame = pl.scan_parquet(files, glob=False)
+    texts = categories_as_text(files, frame)
+    return RawTable(frame if texts is None else texts)
 
 
-def _open_arrow(files: Files, _role: Role | None, _name: str, _asked: object) -> pl.LazyFrame:
+def _open_arrow(files: Files, _request: InputRequest) -> RawTable:
     """Open Arrow and Feather files, or Arrow streams."""
     if not any(head_of(file).startswith(_STREAM) for file in files):
-        return pl.scan_ipc(files, glob=False)
-    return pl.concat([pl.read_ipc_stream(file) for file in files], how="diagonal_relaxed").lazy()
+        return RawTable(pl.scan_ipc(files, glob=False))
+    tables = [pl.read_ipc_stream(file) for file in files]
+    return RawTable(pl.concat(tables, how="diagonal_relaxed").lazy())
 
 
-def _open_trec(files: Files, role: Role | None, name: str, _asked: object) -> pl.LazyFrame:
-    if role == "queries":
-        raise UnreadableInputError(name, "TREC text holds no table of queries")
+def _open_trec(files: Files, request: InputRequest) -> RawTable:
+    if request.role == "queries":
+        raise request.unreadable("TREC text holds no table of queries")
     # One by one, so that a bad line is named by its own file and number.
-    frames = [read_trec(f, role, f if isinstance(f, str) else name) for f in files]
-    return pl.concat(frames, how="diagonal_relaxed").lazy()
+    frames = [read_trec(f, request.role, f if isinstance(f, str) else request.name) for f in files]
+    return RawTable(pl.concat(frames, how="diagonal_relaxed").lazy(), seekable=False)
 
 
 def _begins_as_json(head: bytes) -> str | None:
@@ -196,7 +189,6 @@ PARQUET = Format(
     open=_open_parquet,
     begins=lambda head: head.startswith(b"PAR1"),
     write=pl.DataFrame.write_parquet,
-    seekable=True,
 )
 ARROW = Format(
     "Arrow",
@@ -205,7 +197,6 @@ ARROW = Format(
     open=_open_arrow,
     begins=lambda head: head.startswith((b"ARROW1", _STREAM)),
     write=pl.DataFrame.write_ipc,
-    seekable=True,
 )
 TREC = Format(
     "TREC text",
@@ -408,34 +399,20 @@ def _text_look(head: bytes) -> Look | None:
     return None
 
 
-_ROWS = 1 << 17  # as many as polars reads at a time
-
-
 def categories_as_text(files: Sequence[object], frame: pl.LazyFrame) -> pl.LazyFrame | None:
-    """Scan local files with text in place of categories; return None without categories.
+    """Scan local Parquet files with text in place of categories; return None without categories.
 
-    `frame`: the same rows with categories.
+    polars numbers categories over all row groups, which takes several times as long as reading
+    them; in the files they are texts, each once a row group, and numbers that point to them.
     """
     schema = frame.collect_schema()
     local = [file for file in files if isinstance(file, str) and "://" not in file]
     if pl.Categorical not in schema.dtypes() or len(local) < len(files):
         return None
-    from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where it is needed)
-
-    def read(
-        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
-    ) -> Iterator[pl.DataFrame]:
-        for file in local:
-            for table in _tables(file, columns or schema.names()):
-                part = table if rows is None else table.head(rows)
-                yield part if predicate is None else part.filter(predicate)
-                if rows is not None:
-                    rows -= part.height
-                    if not rows:
-                        return
-
     texts = {n: pl.String() if kind == pl.Categorical else kind for n, kind in schema.items()}
-    return register_io_source(read, schema=texts)
+    return lazy_table(
+        texts, lambda columns, _: chain.from_iterable(_tables(f, columns) for f in local)
+    )
 
 
 def _tables(file: str, columns: list[str]) -> Iterator[pl.DataFrame]:
@@ -445,7 +422,7 @@ def _tables(file: str, columns: list[str]) -> Iterator[pl.DataFrame]:
 
     try:
         with ParquetFile(file) as opened:
-            for batch in opened.iter_batches(_ROWS, columns=columns):
+            for batch in opened.iter_batches(_BATCH, columns=columns):
                 yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
     except ArrowException as error:  # as polars says that it cannot read a file
         raise pl.exceptions.ComputeError(str(error)) from error

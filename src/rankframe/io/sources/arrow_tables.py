@@ -10,17 +10,16 @@ is gone with the last frame over it, or with the process.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from rankframe.core.errors import EmptyInputError, RankframeError, UnreadableInputError
 from rankframe.io.formats.registry import reading
+from rankframe.io.raw_table import InputRequest, RawTable, lazy_table
 from rankframe.io.scratch import room_for, scratch_folder
-from rankframe.io.sources.files import RawTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,24 +36,24 @@ _AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
 _COLUMNS = (("pandas", "Series"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Array"))
 
 
-def open_arrow(source: Any, role: str, name: str) -> RawTable | None:
+def open_arrow(source: Any, request: InputRequest) -> RawTable | None:
     """Open a table, stream or dataset of another library; return None for any other object."""
+    name = request.name
     if isinstance(source, pl.Series) or any(_is(source, *kind) for kind in _COLUMNS):
-        raise UnreadableInputError(
-            name, "this is a single column", "Pass a frame: a column each for queries and documents"
-        )
+        advice = "Pass a frame: a column each for queries and documents"
+        raise request.unreadable("this is a single column", advice)
     if _is(source, "pandas", "DataFrame"):
-        return RawTable(_from_pandas(source, name).lazy(), seekable=True)
+        return RawTable(_from_pandas(source, name).lazy())
     if _is(source, "pyarrow.dataset", "Dataset"):
         return RawTable(_scanned(source, name), seekable=False)
     if _is(source, "pyarrow.dataset", "Scanner"):
-        return RawTable(_read_once(source.to_reader(), role, name), seekable=True)
+        return RawTable(_read_once(source.to_reader(), request))
     if not hasattr(source, "__arrow_c_stream__"):
         return None
     if _is(source, "pyarrow", "Table") or _is(source, "pyarrow", "RecordBatch"):
         with _explained(name):
-            return RawTable(pl.DataFrame(source).lazy(), seekable=True)
-    return RawTable(_read_once(source, role, name), seekable=True)
+            return RawTable(pl.DataFrame(source).lazy())
+    return RawTable(_read_once(source, request))
 
 
 def _is(source: object, module: str, kind: str) -> bool:
@@ -83,57 +82,51 @@ def _from_pandas(source: Any, name: str) -> pl.DataFrame:
 def _scanned(source: pads.Dataset, name: str) -> pl.LazyFrame:
     """Scan a dataset by batches whenever rows are needed."""
 
-    def batches(
-        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _size: int | None
-    ) -> Iterator[pl.DataFrame]:
+    def read(columns: list[str], _rows: int | None) -> Iterator[pl.DataFrame]:
         with _explained(name):
-            found = source.to_batches(columns=columns, batch_size=_ROWS, **_AHEAD)
-            yield from _frames(found, predicate, rows)
+            for batch in source.to_batches(columns=columns, batch_size=_ROWS, **_AHEAD):
+                yield _plain(pl.DataFrame(batch))
 
     with _explained(name):
         schema = _schema(source.schema)
-    return register_io_source(batches, schema=schema, is_pure=True)
+    return lazy_table(schema, read, is_pure=True)
 
 
-def _read_once(source: Any, role: str, name: str) -> pl.LazyFrame:
+def _read_once(source: Any, request: InputRequest) -> pl.LazyFrame:
     """Read a stream to its end: into memory if it is small, else into a temporary file."""
     import pyarrow as pa  # noqa: PLC0415 (only where it is needed)
 
-    with _explained(name):
+    with _explained(request.name):
         reader = pa.RecordBatchReader.from_stream(source)
         schema, size, begun = _schema(reader.schema), 0, []
         for batch in reader:
-            begun.append(batch)
+            begun.append(_plain(pl.DataFrame(batch)))
             size += batch.nbytes
             if size > _HELD:
-                break
-    if size > _HELD:
-        return _spooled(begun, reader, schema, name)
-    with _explained(name):
-        frames = [*_frames(begun), pl.DataFrame(schema=schema)]
-    table = pl.concat(frames, rechunk=True)
+                return _spooled(begun, reader, schema, request.name)
+        table = pl.concat([*begun, pl.DataFrame(schema=schema)], rechunk=True)
     if table.is_empty() and _is(source, "pyarrow", "RecordBatchReader"):
-        raise EmptyInputError(
-            role, name, "A reader can be read once: if it was, make another, or pass a table"
-        )
+        advice = "A reader can be read once: if it was, make another, or pass a table"
+        raise EmptyInputError(request.role or "input", request.name, advice)
     return table.lazy()
 
 
 def _spooled(
-    begun: list[pa.RecordBatch], reader: pa.RecordBatchReader, schema: pl.Schema, name: str
+    begun: list[pl.DataFrame], reader: pa.RecordBatchReader, schema: pl.Schema, name: str
 ) -> pl.LazyFrame:
     """Write a stream to a temporary file, a row group at a time."""
 
-    def batches(*_: object) -> Iterator[pl.DataFrame]:
+    def read(_columns: list[str], _rows: int | None) -> Iterator[pl.DataFrame]:
+        while begun:
+            yield begun.pop(0)
         with _explained(name):
-            while begun:
-                yield from _frames([begun.pop(0)])
-            yield from _frames(reader)
+            for batch in reader:
+                yield _plain(pl.DataFrame(batch))
 
     with scratch_folder() as folder:
         path = folder / "stream.parquet"
         with reading(name), room_for(folder):
-            register_io_source(batches, schema=schema).sink_parquet(
+            lazy_table(schema, read).sink_parquet(
                 path,
                 compression="lz4",
                 statistics=False,
@@ -142,20 +135,6 @@ def _spooled(
             )
         with path.open("rb") as file:  # the frame keeps it open when its name is gone
             return pl.scan_parquet(file)
-
-
-def _frames(
-    batches: Iterable[pa.RecordBatch], predicate: pl.Expr | None = None, rows: int | None = None
-) -> Iterator[pl.DataFrame]:
-    """Yield batches as frames of polars: rows among the first that match the predicate."""
-    left = rows
-    for batch in batches:
-        frame = _plain(pl.DataFrame(batch))
-        if left is not None:
-            frame, left = frame.head(left), max(left - frame.height, 0)
-        yield frame if predicate is None else frame.filter(predicate)
-        if left == 0:
-            return
 
 
 def _schema(schema: pa.Schema) -> pl.Schema:

@@ -20,7 +20,7 @@ import polars as pl
 
 from rankframe.core.errors import MissingExtraError, RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, listing, masked, shorten
-from rankframe.io.sources.files import RawTable
+from rankframe.io.raw_table import RawTable, lazy_table
 
 # A query → its Arrow batches; the connection ends with the context.
 Ask: TypeAlias = Callable[[str], AbstractContextManager[Any]]
@@ -44,7 +44,7 @@ _PREFIX = re.compile(
 def open_database(kind: str, place: str, selection: str | None, name: str) -> RawTable:
     """Open a table or a query of a database: of a file, or at the address of a server."""
     if kind == "sqlite":
-        return RawTable(_held(_sqlite_file(place), selection, name).lazy(), seekable=True)
+        return RawTable(_held(_sqlite_file(place), selection, name).lazy())
     ask = _duckdb(place, name) if kind == "duckdb" else _postgresql(place)
     with _explained(name, lambda: _tables(ask)):
         query = _query(selection, name, lambda: _tables(ask))
@@ -58,7 +58,7 @@ def open_database(kind: str, place: str, selection: str | None, name: str) -> Ra
             ]
             table = None if odd else _small(batches)
     if table is not None:
-        return RawTable(table.lazy(), seekable=True)
+        return RawTable(table.lazy())
     types = {column: pl.String() if column in odd else kind for column, kind in schema.items()}
     return RawTable(_streamed(ask, query, types, odd, name), seekable=False)
 
@@ -96,7 +96,7 @@ def open_query(connection: Any, query: str, *, name: str) -> RawTable:
         raise
     except Exception as error:  # whatever the library of the connection raises
         raise UnreadableInputError(name, _said(error)) from error
-    return RawTable(frame.lazy(), seekable=True)
+    return RawTable(frame.lazy())
 
 
 def _streamed(
@@ -106,24 +106,18 @@ def _streamed(
 
     Columns of odd types are cast to text.
     """
-    from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where it is needed)
 
-    def read(
-        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
-    ) -> Iterator[pl.DataFrame]:
-        needed = columns or list(types)
+    def read(columns: list[str], rows: int | None) -> Iterator[pl.DataFrame]:
+        quoted = [_quoted(column, whole=True) for column in columns]
         chosen = ", ".join(
-            f"cast({_quoted(column, whole=True)} as varchar) as {_quoted(column, whole=True)}"
-            if column in odd
-            else _quoted(column, whole=True)
-            for column in needed
+            f"cast({text} as varchar) as {text}" if column in odd else text
+            for column, text in zip(columns, quoted, strict=True)
         )
         with _explained(name, list), ask(_select(query, chosen, rows)) as batches:
             for batch in batches:
-                rows_read = pl.DataFrame(batch).cast({column: types[column] for column in needed})
-                yield rows_read if predicate is None else rows_read.filter(predicate)
+                yield pl.DataFrame(batch).cast({column: types[column] for column in columns})
 
-    return register_io_source(read, schema=types)
+    return lazy_table(types, read)
 
 
 def _is_extension(kind: Any) -> bool:

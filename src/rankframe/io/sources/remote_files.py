@@ -12,7 +12,7 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -22,18 +22,23 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
-from rankframe.core.columns import Role
 from rankframe.core.errors import (
-    EmptyInputError,
     RankframeError,
     UnreadableInputError,
 )
 from rankframe.core.messages import did_you_mean
 from rankframe.core.options import reached_with, storage_options
 from rankframe.io.formats.registry import PARQUET, by_beginning, by_ending
-from rankframe.io.remote import Remote, explained, polars_arguments, scheme_of
-from rankframe.io.sources.files import RawTable, open_parts, open_stream
-from rankframe.io.sources.lakes import is_metadata, lake_at, open_iceberg
+from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.io.remote import (
+    STORES,
+    Remote,
+    explained,
+    polars_arguments,
+    scheme_of,
+)
+from rankframe.io.sources.files import open_stream
+from rankframe.io.sources.folders import is_metadata, lake_at, open_iceberg, open_parts
 
 HUGGING_FACE, WEB = "hf", ("http", "https")
 # Schemes to list in the error about an unknown scheme.
@@ -45,77 +50,65 @@ _PATTERN = re.compile(r"[*?\[]")
 _HEAD = 4  # bytes by which a Parquet file is known
 
 
-def open_web(
-    address: str, role: Role | None, name: str, user_names: Collection[str], limit: int | None
-) -> RawTable:
-    """Open a file of the web, or files and folders of Hugging Face."""
-    scheme = scheme_of(address)
-    found = by_ending(urlsplit(address).path)
-    listed = scheme == HUGGING_FACE and found in (PARQUET, None)  # also folders and patterns
-    if listed or (found is PARQUET and serves_parts(address, name)):
-        frame = pl.scan_parquet(address, glob=listed, **polars_arguments(scheme))
-        return RawTable(frame, seekable=True)
-    return open_stream(io.BytesIO(fetched(address, name)), role, name, user_names, limit)
-
-
-def open_store(
-    address: str, role: Role | None, name: str, user_names: Collection[str], limit: int | None
-) -> RawTable:
-    """Open a file, a folder, a pattern or a lake table of an object store."""
+def open_address(address: str, request: InputRequest) -> RawTable:
+    """Open a file of the web, of Hugging Face or of an object store; refuse other addresses."""
+    scheme, name = scheme_of(address), request.name
+    if scheme in (HUGGING_FACE, *WEB):
+        return _open_web(address, scheme, request)
+    if scheme not in STORES:
+        near = get_close_matches(scheme, _KNOWN, 1, 0.5)  # schemes are short: half is much
+        there_are = f"There are {'://, '.join(_KNOWN[:7])}://"
+        hint = f"Did you mean {near[0]}://? " if near else ""
+        raise request.unreadable(f"no address begins with {scheme}://", hint + there_are)
     try:
-        return _open_remote(Remote.at(address), role, name, user_names, limit)
+        return _open_remote(Remote.at(address), request)
     except RankframeError:
         raise
     except (OSError, ValueError) as error:  # also what pyarrow finds wrong with an address
         raise UnreadableInputError(name, *explained(address, error)) from error
 
 
-def _open_remote(
-    place: Remote, role: Role | None, name: str, user_names: Collection[str], limit: int | None
-) -> RawTable:
+def _open_web(address: str, scheme: str, request: InputRequest) -> RawTable:
+    """Open a file of the web, or files and folders of Hugging Face."""
+    found = by_ending(urlsplit(address).path)
+    listed = scheme == HUGGING_FACE and found in (PARQUET, None)  # also folders and patterns
+    if listed or (found is PARQUET and serves_parts(address, request.name)):
+        return RawTable(pl.scan_parquet(address, glob=listed, **polars_arguments(scheme)))
+    return open_stream(io.BytesIO(fetched(address, request.name)), request)
+
+
+def _open_remote(place: Remote, request: InputRequest) -> RawTable:
+    """Open a file, a folder, a pattern or a lake table of an object store."""
+    name = request.name
     if not place.path:
-        raise UnreadableInputError(name, "it names no bucket")
+        raise request.unreadable("it names no bucket")
     if place.is_dir():
         sizes = place.files()
         table = lake_at(str(place), sizes, name)
         if table is None:
             table = open_parts(str(place), sizes, name, **polars_arguments(place.scheme))
-        return RawTable(table, seekable=True)
+        return RawTable(table)
     files = [place] if place.exists() else _matching(place)
     if not files:
         raise _no_such_place(place, name)
     if is_metadata(files[0].path):
-        return RawTable(open_iceberg(str(files[0]), name), seekable=True)
-    sizes = {str(file): file.size() or 0 for file in files}
-    if not any(sizes.values()):
-        raise EmptyInputError(role or "input", name)
+        return RawTable(open_iceberg(str(files[0]), name))
+    if not any(file.size() for file in files):
+        raise request.empty()
     found = by_ending(files[0].path)
-    if found is None and by_beginning(files[0].head(_HEAD)) is PARQUET:
-        found = PARQUET
-    if found is PARQUET:
-        return RawTable(scan_files(files), seekable=True)
-    return _fetch_files(files, role, name, user_names, limit)
-
-
-def _fetch_files(
-    files: Sequence[Remote],
-    role: Role | None,
-    name: str,
-    user_names: Collection[str],
-    limit: int | None,
-) -> RawTable:
-    """Fetch files of a format that is read as a whole."""
+    if found is PARQUET or (found is None and by_beginning(files[0].head(_HEAD)) is PARQUET):
+        return RawTable(scan_files(files))
+    # Files of other formats are fetched whole.
     names = [name] if len(files) == 1 else list(map(str, files))
     opened = [
-        open_stream(io.BytesIO(file.read()), role, called, user_names, limit)
+        open_stream(io.BytesIO(file.read()), replace(request, name=called))
         for file, called in zip(files, names, strict=True)
     ]
     if len(opened) == 1:
         return opened[0]
     if any(table.by_query is not None for table in opened):
-        raise UnreadableInputError(
-            name, "several files of which some are objects of JSON, by query", "Give one of them"
-        )
+        problem = "several files of which some are objects of JSON, by query"
+        raise request.unreadable(problem, "Give one of them")
     frame = pl.concat([table.frame for table in opened], how="vertical_relaxed")
     return opened[0]._replace(frame=frame)
 
@@ -190,14 +183,3 @@ def _link(address: str) -> str:
     prefix = f"{kind}/" if kind != "models" else ""
     below = "/".join([repository, "resolve", version or "main", *path])
     return f"https://huggingface.co/{prefix}{owner}/{below}"
-
-
-def refuse_unknown(address: str, name: str) -> None:
-    """Refuse an address with an unknown scheme."""
-    scheme = scheme_of(address)
-    near = get_close_matches(scheme, _KNOWN, 1, 0.5)  # schemes are short: half is much
-    raise UnreadableInputError(
-        name,
-        f"no address begins with {scheme}://",
-        f"{f'Did you mean {near[0]}://? ' if near else ''}There are {'://, '.join(_KNOWN[:7])}://",
-    )

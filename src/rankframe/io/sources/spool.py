@@ -23,6 +23,7 @@ from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.io.formats.json_text import NO_JSON, open_json_lines
 from rankframe.io.formats.packing import opened, packing_of
 from rankframe.io.formats.trec_format import Kind, Mistakes, read_even, some_lines
+from rankframe.io.raw_table import RawTable
 from rankframe.io.scratch import KeptFolder, room_for
 
 # Of a limit, how much text is held in memory, read at once, and written to a file.
@@ -41,7 +42,7 @@ _STEP = 1 << 20
 _TREC = "TREC text"
 
 # Reads a text of some format that is held in memory.
-Read = Callable[[IO[bytes]], object]
+Read = Callable[[IO[bytes]], RawTable]
 
 
 class Spooled(NamedTuple):
@@ -335,7 +336,7 @@ class TableReader:
     quotes = True
     dropped: tuple[str, ...] = ()
 
-    def __init__(self, read: Callable[[IO[bytes]], object]) -> None:
+    def __init__(self, read: Callable[[IO[bytes]], RawTable]) -> None:
         self._read = read
         self._header = b""
         self._first = True
@@ -360,7 +361,7 @@ class TableReader:
 
     def _frame(self, text: bytes) -> pl.DataFrame | None:
         found = self._read(io.BytesIO(text))
-        return found.collect() if isinstance(found, pl.LazyFrame) else None
+        return None if found.note else found.frame.collect()
 
 
 class JsonReader:
@@ -369,7 +370,7 @@ class JsonReader:
     quotes = False
     dropped: tuple[str, ...] = ()
 
-    def __init__(self, name: str, read: Callable[[IO[bytes]], object]) -> None:
+    def __init__(self, name: str, read: Callable[[IO[bytes]], RawTable]) -> None:
         self._name, self._read = name, read
         self._wrong: MalformedLineError | None = None
         self._seen: dict[tuple[tuple[str, pl.DataType], ...], None] = {}
@@ -383,7 +384,7 @@ class JsonReader:
             plain = open_json_lines([io.BytesIO(block)], self._name)
         except MalformedLineError:
             return True  # `table` counts the malformed lines of the whole text
-        return isinstance(found, pl.LazyFrame) and found.collect_schema() == plain.collect_schema()
+        return found.frame.collect_schema() == plain.collect_schema()
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
         """Read a block; after the first malformed line, count such lines and return no rows."""

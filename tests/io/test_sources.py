@@ -13,6 +13,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.opening import open_source
+from rankframe.io.raw_table import InputRequest
 
 QRELS = pl.DataFrame(
     {"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "d"], "relevance": [2, 1, 1]}
@@ -64,7 +65,7 @@ def test_folders_and_patterns(s3_environment: Any, wanted: Any, refusal) -> None
         "s3://shop/parts/*/a.parquet", "s3://shop/**/day=*/?.parquet", "s3://shop/texts/*.csv",
     ):  # fmt: skip
         assert values(address) == wanted
-    frame = open_source("s3://shop/parts", "run", "it").frame.collect()
+    frame = open_source("s3://shop/parts", InputRequest("run", "it")).frame.collect()
     assert frame["day"].to_list() == ["1", "1", "2", "2"]
     assert "there is no .parquet file in this folder" in refusal(values, "s3://shop/texts")
     s3.put("parts/day=2/b.parquet", b"")

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.sources.lakes import lake_in
+from rankframe.io.raw_table import InputRequest
+from rankframe.io.sources.folders import open_folder
 
 QRELS = {"q1": {"a": 2, "b": 1}, "q2": {"d": 1}}
 RUN = pl.DataFrame(
@@ -45,8 +46,8 @@ def with_history(place: str, **options: Any) -> None:
 def test_a_delta_table_is_read_as_it_is_now(tmp_path: Path, wanted: Any) -> None:
     with_history(str(tmp_path / "runs"))
     assert len(list((tmp_path / "runs").glob("*.parquet"))) == 5  # of which two count
-    frame = lake_in(str(tmp_path / "runs"), "it")
-    assert frame is not None
+    frame = open_folder(tmp_path / "runs", InputRequest("run", "it"))
+    assert isinstance(frame, pl.LazyFrame)
     assert frame.collect().sort("score").equals(RUN.sort("score"))
     assert values(tmp_path / "runs") == values(str(tmp_path / "runs")) == wanted
 
@@ -144,6 +145,5 @@ def test_what_is_not_installed_is_named(
     )
 
 
-def test_a_folder_without_a_history_is_none(tmp_path: Path) -> None:
-    assert lake_in(str(tmp_path), "it") is None
-    assert lake_in(str(tmp_path / "none"), "it") is None
+def test_a_folder_without_a_history_holds_files(tmp_path: Path, refusal) -> None:
+    assert "no .parquet file" in refusal(open_folder, tmp_path, InputRequest("run", "it"))

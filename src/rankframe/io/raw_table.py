@@ -1,0 +1,86 @@
+"""What is asked of a source, and what opening it gives: a table with its columns as found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from rankframe.core.columns import Role
+from rankframe.core.errors import EmptyInputError, UnreadableInputError
+from rankframe.core.messages import Part
+
+
+@dataclass(frozen=True)
+class InputRequest:
+    """Say how a source is to be opened.
+
+    Attributes:
+        role: what the input is, if that is known.
+        name: what errors call the input.
+        user_names: the names that the user gave to columns of any input.
+        limit: how many bytes may be in memory at once; larger text goes through temporary files.
+    """
+
+    role: Role | None
+    name: str
+    user_names: Collection[str] = ()
+    limit: int | None = None
+
+    def unreadable(self, problem: str, *advice: Part) -> UnreadableInputError:
+        """Return the error for an input that cannot be read."""
+        return UnreadableInputError(self.name, problem, *advice)
+
+    def empty(self) -> EmptyInputError:
+        """Return the error for an input without rows."""
+        return EmptyInputError(self.role or "input", self.name)
+
+
+class RawTable(NamedTuple):
+    """A table as found; its rows were not read."""
+
+    frame: pl.LazyFrame
+    # whether any stretch of its rows can be read without reading those before
+    seekable: bool = True
+    # whether its rows stand in the order of the ranking, whatever its columns
+    ranked: bool = False
+    # how it was read, where that had to be told from its look
+    note: str = ""
+    # in place of a table, an object of JSON whose keys are queries
+    by_query: Mapping[str, Any] | None = None
+    # the temporary files that hold the rows; they are removed with the last reference
+    files: object = None
+
+
+def lazy_table(
+    schema: Mapping[str, Any],
+    read: Callable[[list[str], int | None], Iterator[pl.DataFrame]],
+    *,
+    is_pure: bool = False,
+) -> pl.LazyFrame:
+    """Return a lazy table whose rows a function of ours reads, whenever they are needed.
+
+    Args:
+        schema: the columns of the table.
+        read: yields tables with these columns and, where a number is passed, no more rows than
+            that matter.
+        is_pure: whether each pass yields the same rows.
+    """
+    from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where it is needed)
+
+    def source(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        left, names = rows, list(schema)
+        # Where no column is needed, one of them tells the number of rows.
+        for table in read(names if columns is None else columns or names[:1], rows):
+            part = table if left is None else table.head(left)
+            yield part if predicate is None else part.filter(predicate)
+            if left is not None:
+                left -= part.height
+                if not left:
+                    return
+
+    return register_io_source(source, schema=schema, is_pure=is_pure)
