@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -100,8 +100,6 @@ LIST_SYNONYMS_OF: Final[dict[Role, tuple[str, ...]]] = {
 }  # fmt: skip
 _SEPARATORS = re.compile(r"[-_\s]+")
 
-_TEXT, _WHOLE, _NUMBER, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
-
 
 def plain_name(name: str) -> str:
     """Return the name of a column without case, dashes, underscores and blanks.
@@ -185,6 +183,13 @@ class Column(NamedTuple):
     whole_input: bool = False
 
 
+_text, _whole = partial(Column, pl.String()), partial(Column, pl.Int64())
+_number, _flag = partial(Column, pl.Float64()), partial(Column, pl.Boolean())
+_REL: Final = ("rel",)
+_K: Final = ("k",)
+_ATTRIBUTE: Final = ("attribute",)
+
+
 @dataclass(frozen=True)
 class FrameColumns:
     """The contract of a frame: what a row is, and its columns."""
@@ -261,51 +266,41 @@ JUDGED_FRAME: Final = FrameColumns(
     "judged",
     "one judgment; by query, then rank, those not retrieved last",
     {
-        QUERY: Column(_TEXT, "the query"),
-        DOC: Column(_TEXT, "the judged document"),
-        RELEVANCE: Column(_NUMBER, "its grade"),
-        "relevant": Column(_FLAG, "the grade counts as relevant", parameters=("rel",)),
-        RANK: Column(_WHOLE, "place in the run, from 1; null where it was not retrieved"),
-        "ideal_rank": Column(
-            _WHOLE, "place in the best possible ordering of all judged documents (by grade)"
+        QUERY: _text("the query"),
+        DOC: _text("the judged document"),
+        RELEVANCE: _number("its grade"),
+        "relevant": _flag("the grade counts as relevant", _REL),
+        RANK: _whole("place in the run, from 1; null where it was not retrieved"),
+        "ideal_rank": _whole(
+            "place in the best possible ordering of all judged documents (by grade)"
         ),
-        "ideal_rank_retrieved": Column(
-            _WHOLE, "the same over retrieved documents only; null where not retrieved"
+        "ideal_rank_retrieved": _whole(
+            "the same over retrieved documents only; null where not retrieved"
         ),
-        "found": Column(
-            _WHOLE, "relevant documents at or above this rank, itself included", parameters=("rel",)
-        ),
-        "nonrelevant_above": Column(
-            _WHOLE,
+        "found": _whole("relevant documents at or above this rank, itself included", _REL),
+        "nonrelevant_above": _whole(
             "judged non-relevant documents (grade of at least 0, not relevant) above this rank",
-            parameters=("rel",),
+            _REL,
         ),
-        "judged_above": Column(_WHOLE, "judged documents of any grade above this rank"),
-        "judged_by_ideal_rank": Column(
-            _WHOLE, "judged documents that were retrieved at or above the rank `ideal_rank`"
+        "judged_above": _whole("judged documents of any grade above this rank"),
+        "judged_by_ideal_rank": _whole(
+            "judged documents that were retrieved at or above the rank `ideal_rank`"
         ),
-        "tied_rank": Column(
-            _NUMBER,
-            "mean rank of the query's documents with this score (the rank itself where none ties)",
+        "tied_rank": _number(
+            "mean rank of the query's documents with this score (the rank itself where none ties)"
         ),
-        "retrieved": Column(_WHOLE, "documents that the run returned for this query"),
-        "relevant_total": Column(_WHOLE, "relevant documents of this query", parameters=("rel",)),
-        "nonrelevant_total": Column(
-            _WHOLE, "judged non-relevant documents of this query", parameters=("rel",)
-        ),
-        "max_grade": Column(_NUMBER, "the largest grade in all judgments"),
-        "pooled_wins": Column(
-            _NUMBER,
+        "retrieved": _whole("documents that the run returned for this query"),
+        "relevant_total": _whole("relevant documents of this query", _REL),
+        "nonrelevant_total": _whole("judged non-relevant documents of this query", _REL),
+        "max_grade": _number("the largest grade in all judgments"),
+        "pooled_wins": _number(
             "of the non-relevant documents retrieved for any query, how many score below this one "
             "(ties count half)",
-            parameters=("rel",),
+            _REL,
             whole_input=True,
         ),
-        "pooled_nonrelevant": Column(
-            _WHOLE,
-            "non-relevant documents retrieved for any query",
-            parameters=("rel",),
-            whole_input=True,
+        "pooled_nonrelevant": _whole(
+            "non-relevant documents retrieved for any query", _REL, whole_input=True
         ),
     },
 )
@@ -316,52 +311,37 @@ PAIR_FRAME: Final = FrameColumns(
     "one document that either of two rankings has; by query, as the first ranks them, then the "
     "second; the n-th row of a query also stands for depth n",
     {
-        QUERY: Column(_TEXT, "the query"),
-        DOC: Column(_TEXT, "the document"),
-        "rank_a": Column(_WHOLE, "place in the first ranking, from 1; null where it lacks it"),
-        "rank_b": Column(_WHOLE, "place in the second ranking, likewise"),
-        "score_a": Column(_NUMBER, "score in the first ranking; null where there is none"),
-        "score_b": Column(_NUMBER, "score in the second ranking, likewise"),
-        "n_a": Column(_WHOLE, "documents that the first ranking has for this query"),
-        "n_b": Column(_WHOLE, "documents that the second ranking has for this query"),
-        "n_shared": Column(_WHOLE, "documents that both have for this query"),
-        "depth": Column(_WHOLE, "the row's number within its query"),
-        "overlap": Column(_WHOLE, "documents that both have down to this depth"),
-        "agreement": Column(
-            _NUMBER, "share in common at this depth, as RBO's `ties` has it", parameters=("ties",)
+        QUERY: _text("the query"),
+        DOC: _text("the document"),
+        "rank_a": _whole("place in the first ranking, from 1; null where it lacks it"),
+        "rank_b": _whole("place in the second ranking, likewise"),
+        "score_a": _number("score in the first ranking; null where there is none"),
+        "score_b": _number("score in the second ranking, likewise"),
+        "n_a": _whole("documents that the first ranking has for this query"),
+        "n_b": _whole("documents that the second ranking has for this query"),
+        "n_shared": _whole("documents that both have for this query"),
+        "depth": _whole("the row's number within its query"),
+        "overlap": _whole("documents that both have down to this depth"),
+        "agreement": _number("share in common at this depth, as RBO's `ties` has it", ("ties",)),
+        "unseen": _number(
+            "what the shorter ranking's unseen documents add, if as its seen ones did", ("ties",)
         ),
-        "unseen": Column(
-            _NUMBER,
-            "what the shorter ranking's unseen documents add, if as its seen ones did",
-            parameters=("ties",),
+        "unseen_most": _number(
+            "what unseen documents of either can add at the most", ("ties", "k")
         ),
-        "unseen_most": Column(
-            _NUMBER,
-            "what unseen documents of either can add at the most",
-            parameters=("ties", "k"),
-        ),
-        **{
-            name: Column(kind, meaning, parameters=("k",))
-            for name, kind, meaning in (
-                ("compared", _FLAG, "the document is compared"),
-                ("concordant", _WHOLE, "compared documents that both rankings put above it"),
-                ("discordant", _WHOLE, "those that the first puts above it, the second below"),
-                ("tied_in_b", _WHOLE, "those that the first puts above it, the second beside it"),
-                ("tied_in_a", _WHOLE, "those tied with it in the first, above it in the second"),
-                ("distinct_a", _FLAG, "no compared document before it has its score in the first"),
-                ("distinct_b", _FLAG, "the same of the second ranking"),
-                ("mean_rank_a", _NUMBER, "place among the compared in the first; ties share it"),
-                ("mean_rank_b", _NUMBER, "the same of the second ranking"),
-                ("above_in_b", _WHOLE, "compared documents above it in the second ranking"),
-                ("above_in_both", _WHOLE, "compared documents above it in both"),
-                (
-                    "deviation_a",
-                    _NUMBER,
-                    "score less the mean of the compared, scaled; null if unscored",
-                ),
-                ("deviation_b", _NUMBER, "the same of the second ranking"),
-            )
-        },
+        "compared": _flag("the document is compared", _K),
+        "concordant": _whole("compared documents that both rankings put above it", _K),
+        "discordant": _whole("those that the first puts above it, the second below", _K),
+        "tied_in_b": _whole("those that the first puts above it, the second beside it", _K),
+        "tied_in_a": _whole("those tied with it in the first, above it in the second", _K),
+        "distinct_a": _flag("no compared document before it has its score in the first", _K),
+        "distinct_b": _flag("the same of the second ranking", _K),
+        "mean_rank_a": _number("place among the compared in the first; ties share it", _K),
+        "mean_rank_b": _number("the same of the second ranking", _K),
+        "above_in_b": _whole("compared documents above it in the second ranking", _K),
+        "above_in_both": _whole("compared documents above it in both", _K),
+        "deviation_a": _number("score less the mean of the compared, scaled; null if unscored", _K),
+        "deviation_b": _number("the same of the second ranking", _K),
     },
 )
 
@@ -369,15 +349,15 @@ STACKED_FRAME: Final = FrameColumns(
     "stacked",
     "one document of one of several runs; by query, then as the runs are given, then by rank",
     {
-        QUERY: Column(_TEXT, "the query"),
-        DOC: Column(_TEXT, "the document"),
-        "run": Column(_TEXT, "the run that has it, by its name"),
-        RANK: Column(_WHOLE, "place in that run, from 1"),
-        SCORE: Column(_NUMBER, "score in that run; null where it has none"),
-        "normalised": Column(_NUMBER, "the score after normalisation"),
-        "length": Column(_WHOLE, "documents that the run has for this query"),
-        "runs_with": Column(_WHOLE, "runs that have the document for this query"),
-        "candidates": Column(_WHOLE, "distinct documents that any run has for this query"),
+        QUERY: _text("the query"),
+        DOC: _text("the document"),
+        "run": _text("the run that has it, by its name"),
+        RANK: _whole("place in that run, from 1"),
+        SCORE: _number("score in that run; null where it has none"),
+        "normalised": _number("the score after normalisation"),
+        "length": _whole("documents that the run has for this query"),
+        "runs_with": _whole("runs that have the document for this query"),
+        "candidates": _whole("distinct documents that any run has for this query"),
     },
 )
 
@@ -386,51 +366,36 @@ GROUPED_FRAME: Final = FrameColumns(
     "one judgment of a document for a group (a subtopic, a fact); by query, then rank, those not "
     "retrieved last, then group",
     {
-        QUERY: Column(_TEXT, "the query"),
-        DOC: Column(_TEXT, "the judged document"),
-        GROUP: Column(_TEXT, "what the judgment is about; null where it is about no group"),
-        RELEVANCE: Column(_NUMBER, "the document's grade for this group"),
-        "relevant": Column(
-            _FLAG, "the grade counts as relevant, and there is a group", parameters=("rel",)
+        QUERY: _text("the query"),
+        DOC: _text("the judged document"),
+        GROUP: _text("what the judgment is about; null where it is about no group"),
+        RELEVANCE: _number("the document's grade for this group"),
+        "relevant": _flag("the grade counts as relevant, and there is a group", _REL),
+        RANK: _whole("place in the run, from 1; null where it was not retrieved"),
+        "above": _whole("documents above this rank that are relevant to the same group", _REL),
+        "first": _flag(
+            "the first relevant document of its group; of several not retrieved, one of them", _REL
         ),
-        RANK: Column(_WHOLE, "place in the run, from 1; null where it was not retrieved"),
-        "above": Column(
-            _WHOLE,
-            "documents above this rank that are relevant to the same group",
-            parameters=("rel",),
-        ),
-        "first": Column(
-            _FLAG,
-            "the first relevant document of its group; of several not retrieved, one of them",
-            parameters=("rel",),
-        ),
-        "groups": Column(
-            _WHOLE, "groups of this query with a relevant document", parameters=("rel",)
-        ),
-        "group_relevant": Column(_WHOLE, "relevant documents of this group", parameters=("rel",)),
-        GROUP_WEIGHT: Column(_NUMBER, "how much the group counts: as given, else 1"),
-        "unsatisfied": Column(
-            _NUMBER,
+        "groups": _whole("groups of this query with a relevant document", _REL),
+        "group_relevant": _whole("relevant documents of this group", _REL),
+        GROUP_WEIGHT: _number("how much the group counts: as given, else 1"),
+        "unsatisfied": _number(
             "how likely a reader who wants this group reads on to here, past the documents above: "
-            "the product of 1 − (2^grade − 1)/2^max_grade",
+            "the product of 1 − (2^grade − 1)/2^max_grade"
         ),
-        "ideal_rank": Column(
-            _WHOLE,
+        "ideal_rank": _whole(
             "place in the greedy ideal list, which takes next the document whose groups are worth "
-            "most, each (1 − α) times as much whenever it was seen; null where nothing is relevant",
-            parameters=("alpha", "rel"),
+            "most, each (1 − α) times as much whenever it was seen; null where nothing is "
+            "relevant",
+            ("alpha", "rel"),
         ),
-        "ideal_above": Column(
-            _WHOLE,
-            "documents above it in that list that are relevant to the same group",
-            parameters=("alpha", "rel"),
+        "ideal_above": _whole(
+            "documents above it in that list that are relevant to the same group", ("alpha", "rel")
         ),
-        "ideal_dcg": Column(
-            _NUMBER, "the largest DCG that a list can have for this group", parameters=("k",)
-        ),
-        "ideal_dcg_exp2": Column(_NUMBER, "the same with a gain of 2^grade − 1", parameters=("k",)),
-        "retrieved": Column(_WHOLE, "documents that the run returned for this query"),
-        "max_grade": Column(_NUMBER, "the largest grade in all judgments"),
+        "ideal_dcg": _number("the largest DCG that a list can have for this group", _K),
+        "ideal_dcg_exp2": _number("the same with a gain of 2^grade − 1", _K),
+        "retrieved": _whole("documents that the run returned for this query"),
+        "max_grade": _number("the largest grade in all judgments"),
     },
 )
 
@@ -439,45 +404,34 @@ SHOWN_FRAME: Final = FrameColumns(
     "one document that was shown: retrieved, judged or not; by query, then rank. Attributes of "
     "`items` are columns too (one that is called like these: `items.score`)",
     {
-        QUERY: Column(_TEXT, "the query"),
-        DOC: Column(_TEXT, "the document"),
-        RANK: Column(_WHOLE, "place in the run, from 1"),
-        SCORE: Column(_NUMBER, "score in the run; null where it has none"),
-        "retrieved": Column(_WHOLE, "documents that the run returned for this query"),
-        RELEVANCE: Column(_NUMBER, "its grade; null where it was not judged"),
-        "relevant": Column(_FLAG, "the grade counts as relevant"),
-        "judged": Column(_FLAG, "the query has judgments"),
-        "seen": Column(_FLAG, "the query has the document in `train`"),
-        "popularity": Column(_WHOLE, "queries that have the document in `train`"),
-        "interactions": Column(_NUMBER, "how often it is there, counts added up"),
-        "popularity_rank": Column(_WHOLE, "place by popularity, equal ones alike; null: nobody's"),
-        "more_popular": Column(_NUMBER, "share of interactions that more popular ones have, or 1"),
-        "train_queries": Column(_WHOLE, "queries in `train`"),
-        "train_interactions": Column(_NUMBER, "interactions in `train`"),
-        "in_catalogue": Column(_FLAG, "the document is in the catalogue"),
-        "catalogue_size": Column(_WHOLE, "documents in the catalogue"),
-        "reference_rank": Column(_WHOLE, "place in the run `reference`; null where it lacks it"),
-        "has": Column(
-            _FLAG,
-            "the attribute has this value",
-            parameters=("attribute", "value"),
-        ),
-        **{
-            name: Column(kind, meaning, parameters=("attribute",))
-            for name, kind, meaning in (
-                ("values", _WHOLE, "how many values the attribute has"),
-                ("new", _WHOLE, "how many of them no document above has"),
-                ("crowd", _NUMBER, "Σ of (c + 1)·log2(c + 1) − c·log2 c, c above with a value"),
-                ("pairs", _WHOLE, "documents above with a value, where it has one itself"),
-                ("unlike", _NUMBER, "Σ over these of the Jaccard distance of the values"),
-                ("vector", _WHOLE, "1 where the attribute is a vector, else 0"),
-                ("vector_pairs", _WHOLE, "documents above with a vector, where it has one"),
-                ("cosine", _NUMBER, "Σ over these of the cosine of the vectors"),
-            )
-        },
-        "divergence": Column(
-            _NUMBER, "of the query's list from its rows in `train`", parameters=("attribute", "k")
-        ),
+        QUERY: _text("the query"),
+        DOC: _text("the document"),
+        RANK: _whole("place in the run, from 1"),
+        SCORE: _number("score in the run; null where it has none"),
+        "retrieved": _whole("documents that the run returned for this query"),
+        RELEVANCE: _number("its grade; null where it was not judged"),
+        "relevant": _flag("the grade counts as relevant"),
+        "judged": _flag("the query has judgments"),
+        "seen": _flag("the query has the document in `train`"),
+        "popularity": _whole("queries that have the document in `train`"),
+        "interactions": _number("how often it is there, counts added up"),
+        "popularity_rank": _whole("place by popularity, equal ones alike; null: nobody's"),
+        "more_popular": _number("share of interactions that more popular ones have, or 1"),
+        "train_queries": _whole("queries in `train`"),
+        "train_interactions": _number("interactions in `train`"),
+        "in_catalogue": _flag("the document is in the catalogue"),
+        "catalogue_size": _whole("documents in the catalogue"),
+        "reference_rank": _whole("place in the run `reference`; null where it lacks it"),
+        "has": _flag("the attribute has this value", ("attribute", "value")),
+        "values": _whole("how many values the attribute has", _ATTRIBUTE),
+        "new": _whole("how many of them no document above has", _ATTRIBUTE),
+        "crowd": _number("Σ of (c + 1)·log2(c + 1) − c·log2 c, c above with a value", _ATTRIBUTE),
+        "pairs": _whole("documents above with a value, where it has one itself", _ATTRIBUTE),
+        "unlike": _number("Σ over these of the Jaccard distance of the values", _ATTRIBUTE),
+        "vector": _whole("1 where the attribute is a vector, else 0", _ATTRIBUTE),
+        "vector_pairs": _whole("documents above with a vector, where it has one", _ATTRIBUTE),
+        "cosine": _number("Σ over these of the cosine of the vectors", _ATTRIBUTE),
+        "divergence": _number("of the query's list from its rows in `train`", ("attribute", "k")),
     },
 )  # fmt: skip
 
@@ -485,20 +439,20 @@ DOCUMENTS_FRAME: Final = FrameColumns(
     "documents",
     "one document that is known or was shown, over all queries; in order of the ids",
     {
-        DOC: Column(_TEXT, "the document"),
-        "in_catalogue": Column(_FLAG, "it is in the catalogue"),
-        "popularity": Column(_WHOLE, "queries that have it in `train`"),
-        "interactions": Column(_NUMBER, "how often it is there, counts added up"),
-        "shown": Column(_WHOLE, "lists that show it in their top k", parameters=("k",)),
-        "lists": Column(_WHOLE, "lists that show anything in their top k", parameters=("k",)),
+        DOC: _text("the document"),
+        "in_catalogue": _flag("it is in the catalogue"),
+        "popularity": _whole("queries that have it in `train`"),
+        "interactions": _number("how often it is there, counts added up"),
+        "shown": _whole("lists that show it in their top k", _K),
+        "lists": _whole("lists that show anything in their top k", _K),
     },
 )
 
 VALUES_FRAME: Final = FrameColumns(
     "values", "one value of an attribute of documents; those with several count in equal parts", {
-        "value": Column(_TEXT, "the value"),
-        "documents": Column(_NUMBER, "documents in the catalogue that have it"),
-        "interactions": Column(_NUMBER, "interactions in `train` of documents that have it"),
-        "exposure": Column(_NUMBER, "Σ 1 / log2(rank + 1) of these over all lists, in the top k"),
+        "value": _text("the value"),
+        "documents": _number("documents in the catalogue that have it"),
+        "interactions": _number("interactions in `train` of documents that have it"),
+        "exposure": _number("Σ 1 / log2(rank + 1) of these over all lists, in the top k"),
     },
 )  # fmt: skip
