@@ -11,11 +11,10 @@ from scipy import stats
 
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.accumulator import WHOLE, Accumulator, SliceSums, Sums, Terms, sum_by_slice
-from rankframe.engine.evaluation import Evaluation
+from rankframe.engine.evaluation import Evaluation, prepare_evaluation
 from rankframe.engine.finish import summarise
 from rankframe.engine.ledger import Counts, first
 from rankframe.engine.plan import PerQuery
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.io.queries import Known, read_attributes
 from rankframe.metrics.names import Metric, resolve
@@ -168,7 +167,7 @@ def test_the_bootstrap_is_what_plain_draws_give(seed: int) -> None:
 def test_parts_of_a_tally_say_the_same_without_what_they_were_drawn_from(method: Any) -> None:
     metrics = resolve([m for m in METRICS if m != WEIGHTED])
     intervals = Intervals(method, replicates=100)
-    evaluation = evaluate_judged(metrics, Policies(), intervals=intervals)
+    evaluation = prepare_evaluation(metrics, Policies(), intervals=intervals)
     sides = (
         pl.DataFrame(rows, schema=["query_id", "doc_id", name], orient="row")
         for rows, name in (
@@ -296,7 +295,7 @@ def evaluation() -> Evaluation:
         {"query_id": list(map(str, range(60))), "half": [i < 30 for i in range(60)]}
     )
     attributes = read_attributes(known, by="half", metrics=metrics)
-    return evaluate_judged(metrics, Policies(), attributes=attributes).with_max_grade(3.0)
+    return prepare_evaluation(metrics, Policies(), attributes=attributes).with_max_grade(3.0)
 
 
 def in_parts(of: Evaluation, count: int) -> list[Accumulator]:

@@ -14,8 +14,8 @@ from scipy import stats
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.core.table import as_html
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import replicates_for_gaps
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.engine.result import slices_table
 from rankframe.io.queries import Attributes
 from rankframe.metrics.names import resolve
@@ -46,10 +46,10 @@ def test_gaps_need_the_replicates_of_their_metrics_in_their_slices() -> None:
     slices = tuple((by, ("x", "y")) for by in ("c", "a", "b"))
     attributes = Attributes(pl.DataFrame({"query_id": ["q"]}), slices)
     gaps = resolve(names, "judged", "gap")
-    evaluation = evaluate_judged(gaps, Policies(), attributes=attributes)
+    evaluation = prepare_evaluation(gaps, Policies(), attributes=attributes)
     assert evaluation.labels == ["map", "mrr"]
     assert replicates_for_gaps(evaluation) == {2: {0, 1}, 1: {0}}
-    assert replicates_for_gaps(evaluate_judged(gaps, Policies())) == {}
+    assert replicates_for_gaps(prepare_evaluation(gaps, Policies())) == {}
 
 
 ROOT = Path(__file__).parents[2]

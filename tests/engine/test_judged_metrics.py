@@ -8,20 +8,20 @@ import pytest
 
 from rankframe.core.options import Policies
 from rankframe.engine.accumulator import Accumulator
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.judged_metrics import check_grades
 from rankframe.engine.ledger import RunCounts
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 
 
 def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
-    evaluate = evaluate_judged(resolve("map"), Policies()).evaluate_partition
+    evaluate = prepare_evaluation(resolve("map"), Policies()).evaluate_partition
     qrels = open_table({"q": {"a": 1}}, "qrels").frame.collect()
     run = open_table({"p": {"b": 1.0}}, "run").frame.collect()
     twice = pl.concat([run, run])
     assert "run has 1 duplicate" in refusal(evaluate, qrels.head(0), twice)
-    best = evaluate_judged(resolve("map"), Policies(duplicates="keep_best")).evaluate_partition
+    best = prepare_evaluation(resolve("map"), Policies(duplicates="keep_best")).evaluate_partition
     counts = best(qrels.head(0), twice).counts
     assert counts == best(qrels.head(0), run).counts.merge(_rows(1))
 
@@ -31,7 +31,7 @@ def _rows(count: int) -> RunCounts:
 
 
 def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Accumulator:
-    return evaluate_judged(resolve(metrics), Policies(**policies)).evaluate_partition(
+    return prepare_evaluation(resolve(metrics), Policies(**policies)).evaluate_partition(
         open_table(qrels, "qrels").frame.collect(), open_table(run, "run").frame.collect()
     )
 

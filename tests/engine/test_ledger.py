@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.core.options import Order, Policies
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.ledger import (
     LEDGER_SCHEMA,
     RunCounts,
@@ -19,7 +20,6 @@ from rankframe.engine.ledger import (
     make_ledger,
     says_every_relevant,
 )
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact
 from tests.support.oracles import random_case
@@ -168,7 +168,7 @@ def test_it_is_not_said_where_there_is_nothing_to_choose(qrels: Any, rel: float 
 
 
 def test_whether_all_are_relevant_is_seen_over_all_pieces() -> None:
-    evaluation = evaluate_judged(resolve("mrr"), Policies()).with_max_grade(5.0)
+    evaluation = prepare_evaluation(resolve("mrr"), Policies()).with_max_grade(5.0)
     run = pl.DataFrame({"query_id": ["x", "y"], "doc_id": ["a", "a"], "score": [1.0, 1.0]})
     for grades, said in (([5.0, 1.0], True), ([5.0, 0.0], False), ([5.0, 5.0], False)):
         qrels = run.select("query_id", "doc_id", relevance=pl.Series(grades))

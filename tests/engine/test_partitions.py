@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.options import Policies
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
 from rankframe.engine.partitions import HashedPartitions, SortedPartitions
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.looked_up import layouts
@@ -225,7 +225,10 @@ def test_an_input_that_vanishes_is_refused(tmp_path: Path, refusal: Callable[...
     path.unlink()
     for pieces in (1, 3):
         assert "no such file" in refusal(
-            evaluate_inputs, evaluate_judged(resolve("map"), Policies()), *opened, partitions=pieces
+            evaluate_inputs,
+            prepare_evaluation(resolve("map"), Policies()),
+            *opened,
+            partitions=pieces,
         )
 
 
@@ -273,7 +276,7 @@ def test_values_that_vanish_are_an_error(
     assert not (tmp_path / "out").exists()
 
 
-EVALUATION = evaluate_judged(resolve(EVERYTHING), Policies())
+EVALUATION = prepare_evaluation(resolve(EVERYTHING), Policies())
 
 
 def sorted_shop() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -421,7 +424,7 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(tmp_path: Path) -> N
 def test_files_give_the_same_bits_and_count_every_row_once(pieces: int, tmp_path: Path) -> None:
     sides = open_table(shop_like()[0], "qrels"), open_table(shop_like()[1], "run")
     qrels, run = (side.frame.collect() for side in sides)
-    evaluation = evaluate_judged(resolve("ndcg@10"), Policies()).with_max_grade(3.0)
+    evaluation = prepare_evaluation(resolve("ndcg@10"), Policies()).with_max_grade(3.0)
     found = list(HashedPartitions(*sides, tmp_path, pieces))
     assert len(found) <= pieces
     assert sum(left.height + right.height for left, right in found) == qrels.height + run.height

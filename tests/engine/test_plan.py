@@ -8,8 +8,8 @@ import polars as pl
 import rankframe as rf
 from rankframe.core.columns import JUDGED_FRAME, PAIR_FRAME
 from rankframe.core.options import Policies
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.plan import PerQuery, compile_plan
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, assert_same, in_pieces, shop_like
@@ -98,7 +98,7 @@ def test_the_values_of_no_query_have_the_columns_of_all() -> None:
         {"query_id": pl.String, "map": pl.Float64, MICRO: pl.Float64}
     )
     assert none.above.columns == none.below.columns == [MICRO]
-    some = evaluate_judged(metrics, Policies()).evaluate_partition(
+    some = prepare_evaluation(metrics, Policies()).evaluate_partition(
         *(
             open_table(side, role).frame.collect()
             for side, role in zip(shop_like(), ("qrels", "run"), strict=True)

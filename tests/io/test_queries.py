@@ -12,8 +12,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import Intervals, Policies
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.io.queries import read_attributes, slicings
 from rankframe.metrics.names import resolve
@@ -210,7 +210,7 @@ def test_slices_are_the_same_in_pieces(pieces: int, method: Any) -> None:
     by, known = ["locale", ("device", "head")], attributes().head(len(QUERIES) - 5)
     metrics = [m for m in METRICS if m != WEIGHTED]
     whole = evaluated(by, known, metrics, ci=method)
-    evaluation = evaluate_judged(
+    evaluation = prepare_evaluation(
         resolve(metrics),
         Policies(),
         attributes=read_attributes(known, by=by),

@@ -13,8 +13,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.accumulator import WHOLE, SliceSums
-from rankframe.engine.evaluation import Evaluation
-from rankframe.engine.prepare import evaluate_judged
+from rankframe.engine.evaluation import Evaluation, prepare_evaluation
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from rankframe.spark.worker import (
@@ -43,7 +42,7 @@ SCHEMA = answer_schema(dict.fromkeys(METRICS, "double"))
 
 
 def evaluation(**policies: Any) -> Evaluation:
-    return evaluate_judged(resolve(METRICS), Policies(**policies)).with_max_grade(3.0)
+    return prepare_evaluation(resolve(METRICS), Policies(**policies)).with_max_grade(3.0)
 
 
 def payload(work: Any = None) -> bytes:

@@ -9,8 +9,8 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.core.options import Policies
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics import names_over
 from rankframe.metrics.names import resolve
@@ -37,7 +37,7 @@ def in_pieces(
     qrels: object, run: object, pieces: int, metrics: list[str | pl.Expr], **policies: object
 ) -> rf.Result:
     return evaluate_inputs(
-        evaluate_judged(resolve(metrics, any_average=True), Policies(**policies)),  # pyright: ignore[reportArgumentType]
+        prepare_evaluation(resolve(metrics, any_average=True), Policies(**policies)),  # pyright: ignore[reportArgumentType]
         open_table(qrels, "qrels"),
         open_table(run, "run"),
         partitions=pieces,

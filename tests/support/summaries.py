@@ -9,8 +9,8 @@ import polars as pl
 
 import rankframe as rf
 from rankframe.core.options import Intervals, Policies
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.oracles import Case, random_case
@@ -76,7 +76,7 @@ def in_pieces(qrels: pl.DataFrame, run: pl.DataFrame, pieces: int, **options: An
     from rankframe.io.queries import read_attributes
 
     metrics = resolve(METRICS)
-    evaluation = evaluate_judged(
+    evaluation = prepare_evaluation(
         metrics,
         Policies(),
         attributes=read_attributes(weights_of(CASE), weight="w", metrics=metrics),

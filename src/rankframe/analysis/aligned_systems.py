@@ -34,9 +34,9 @@ from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Comparing, MissingAmong, Unpaired
 from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
+from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.memory import Held
 from rankframe.engine.plan import PerQuery
-from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
     Attributes,

@@ -32,8 +32,8 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.core.progress import Report
+from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.ledger import says_every_relevant
-from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.inputs import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum

@@ -17,12 +17,12 @@ from rankframe.core.options import Intervals, Policies
 from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.document_metrics import OverDocuments
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import check
 from rankframe.engine.ledger import POLICY
 from rankframe.engine.memory import Held, hold, limit_of
 from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
-from rankframe.engine.prepare import prepare_evaluation
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, asked_of

@@ -90,7 +90,7 @@ def evaluate(
         --train clicks.parquet --items products.parquet --items-by popularity
     """
     import rankframe as rf
-    from rankframe.engine.prepare import RUN_FRAMES
+    from rankframe.engine.evaluation import RUN_FRAMES
     from rankframe.io.output_paths import safe_names
     from rankframe.io.remote import is_address
     from rankframe.metrics.names import resolve

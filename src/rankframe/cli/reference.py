@@ -178,7 +178,7 @@ def _shop(console: Console) -> None:
 
 def _movies(console: Console) -> None:
     import rankframe as rf
-    from rankframe.engine.prepare import RUN_FRAMES
+    from rankframe.engine.evaluation import RUN_FRAMES
     from rankframe.metrics.names import resolve
     from rankframe.present.terminal import result_tables as show
     from rankframe.present.terminal.analysis_tables import comparison_table

@@ -456,11 +456,6 @@ class Accumulator:
     # whether the values are one part, in byte order
     _joined: bool = False
 
-    @classmethod
-    def empty(cls, averages: Averages, counts: Counts) -> Accumulator:
-        """Return an accumulator of no queries; `counts`: what is counted, all 0."""
-        return cls(averages, counts)
-
     def add(self, values: PerQuery, counts: Counts) -> None:
         """Add the values of queries, and what was counted for them."""
         attributes = self.averages.attributes
@@ -486,10 +481,17 @@ class Accumulator:
             self.parts, self._joined = [PerQuery.joined(parts, ordered=ordered)], True
         return self.parts[0]
 
-    def sums(self) -> dict[SliceKey, SliceSums]:
-        """Return the sums of all queries first, even if there are none, and of every slice."""
-        whole = {WHOLE: SliceSums.empty(self.averages.metrics)} | self.slices
-        return {key: whole[key] for key in sorted(whole)}
+    def finish(self, keep: Mapping[int, Collection[int]]) -> dict[SliceKey, SliceSums]:
+        """Return finished sums: of all queries first, even if there are none, then of every slice.
+
+        `keep`: by the number of an attribute, metrics whose replicates are kept, for gaps.
+        """
+        metrics, intervals = self.averages.metrics, self.averages.intervals
+        whole = {WHOLE: SliceSums.empty(metrics)} | self.slices
+        return {
+            key: whole[key].finish(metrics, intervals, keep.get(key[0], ()))
+            for key in sorted(whole)
+        }
 
     def _merge_slices(self, slices: dict[SliceKey, SliceSums]) -> None:
         for key, sums in slices.items():

@@ -9,7 +9,7 @@ from rankframe.core.options import AgreeOptions, Intervals, PairPolicies, Storag
 from rankframe.core.progress import Report
 from rankframe.engine.accumulator import Averages
 from rankframe.engine.evaluation import Evaluation
-from rankframe.engine.finish import evaluate_to
+from rankframe.engine.finish import evaluate_inputs
 from rankframe.engine.memory import limit_of
 from rankframe.engine.pair_metrics import PairMetrics, pair_plan
 from rankframe.engine.result import Result
@@ -77,7 +77,7 @@ def agree(
         open_ranking(b, "b", columns, order=policies.order, limit=limit),
     )
     refuse_absent_columns(columns, *sides)
-    return evaluate_to(
+    return evaluate_inputs(
         evaluation,
         *sides,
         max_memory=max_memory,

@@ -11,9 +11,9 @@ from rankframe.core.messages import Option
 from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage, takes_options
 from rankframe.core.progress import Report
 from rankframe.engine.document_metrics import ItemsBy
-from rankframe.engine.finish import evaluate_to
+from rankframe.engine.evaluation import RUN_FRAMES, prepare_evaluation
+from rankframe.engine.finish import evaluate_inputs
 from rankframe.engine.memory import limit_of
-from rankframe.engine.prepare import RUN_FRAMES, prepare_evaluation
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
@@ -110,7 +110,7 @@ def evaluate(
     )
     opened = [side for side in (judgments, documents) if side is not None]
     refuse_absent_columns(columns, *opened, *evaluation.others, queries=asked_of(attributes))
-    return evaluate_to(
+    return evaluate_inputs(
         evaluation,
         judgments,
         documents,

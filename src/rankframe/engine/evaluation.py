@@ -7,20 +7,21 @@ worker are the same to `Evaluation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import polars as pl
 
-from rankframe.core.columns import GROUP, QUERY, RELEVANCE
-from rankframe.core.errors import MetricParameterError
-from rankframe.core.options import PairPolicies, Policies
+from rankframe.core.columns import GROUP, QUERY, RELEVANCE, SHOWN_FRAME
+from rankframe.core.errors import MetricParameterError, OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Intervals, PairPolicies, Policies
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.accumulator import Accumulator, Averages
-from rankframe.engine.document_metrics import OverDocuments
-from rankframe.engine.judged_metrics import JudgedMetrics, check_grades
+from rankframe.engine.document_metrics import ItemsBy, OverDocuments
+from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.ledger import (
     Counts,
     Item,
@@ -39,19 +40,89 @@ from rankframe.engine.pair_metrics import Pairing, PairMetrics
 from rankframe.engine.partitions import ValuesFile, evaluate_partitions, merge_parts
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import PER_QUERY_FILE, about_frame
-from rankframe.engine.retrieved_metrics import RetrievedMetrics, RetrievedValues
+from rankframe.engine.retrieved_metrics import OtherInputs, RetrievedMetrics, RetrievedValues
+from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.matches import Found
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, part_of
+from rankframe.io.inputs import Columns
 from rankframe.io.outputs import About
+from rankframe.io.queries import Attributes
 from rankframe.io.validate import check_input, count_rows
 from rankframe.kernel.batch import Batch, text_order
-from rankframe.kernel.reading import OnProgress, ignore_progress, read_batches
-from rankframe.metrics.metric import Metric
+from rankframe.kernel.reading import OnProgress, read_batches
+from rankframe.metrics.metric import Frame, Metric
 
 # The inputs: judgments (if there are any) and the run, or two rankings.
 Sides: TypeAlias = tuple[InputTable | None, InputTable]
+# The frames that metrics of a run may look at.
+RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "grouped", "shown", "documents")
+_RETRIEVED_FRAMES = ("shown", "documents")
+
+
+def prepare_evaluation(
+    metrics: Sequence[Metric],
+    policies: Policies,
+    *,
+    judgments: bool = True,
+    columns: Columns | None = None,
+    attributes: Attributes | None = None,
+    slices: Attributes | None = None,
+    intervals: Intervals | None = None,
+    limit: int | None = None,
+    items_by: ItemsBy | None = None,
+    summed: bool = True,
+) -> Evaluation:
+    """Return the evaluation of metrics, whatever frames they look at, and open what they need.
+
+    Args:
+        metrics: as they were requested, gaps between slices included.
+        policies: what counts.
+        judgments: whether there are any.
+        columns: names in the data.
+        attributes: weights and slices of queries.
+        slices: slices of metrics over documents, where they are not among the attributes.
+        intervals: which intervals averages get.
+        limit: how many bytes the work may take.
+        items_by: slices of the items.
+        summed: whether values per query are summed up.
+    """
+    inputs = passed_inputs(policies, judgments=judgments)
+    evaluation = Evaluation.from_metrics(
+        metrics, policies, inputs, attributes=attributes, intervals=intervals, summed=summed
+    )
+    if items_by is None and not evaluation.looks_at_retrieved:
+        refuse_idle(policies)
+        return evaluation
+    others = OtherInputs(policies, columns, limit)
+    train, reference = others.train, others.reference
+    if reference is not None:
+        check_input(reference)
+    evaluation = evaluation.with_retrieved(others.catalogue, inputs, slices, items_by)
+    return replace(evaluation, train=train, reference=reference)
+
+
+def passed_inputs(policies: Policies, *, judgments: bool) -> set[str]:
+    """Return the names of the optional inputs that were passed."""
+    names = ("train", "items", "catalogue", "reference")
+    inputs = {name for name in names if getattr(policies, name) is not None}
+    return inputs | ({"qrels"} if judgments else set())
+
+
+def refuse_idle(policies: Policies) -> None:
+    """Refuse tables that no metric looks at."""
+    for name in ("items", "catalogue", "reference"):
+        if getattr(policies, name) is not None:
+            raise OptionError(
+                Option(name, bare=True),
+                " has no effect: no metric looks at what was shown. Add one, such as coverage@10.",
+            )
+    if policies.train is not None and not policies.exclude_seen:
+        raise OptionError(
+            Option("train", bare=True), " has no effect: no metric looks at what was shown. Add "
+            "one, such as novelty@10, or pass ", Option("exclude_seen", value=True), ".",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,7 +139,62 @@ class Evaluation:
     pairs: PairMetrics | None = None
     # what lies beside the run, apart from judgments
     train: InputTable | None = None
-    base: InputTable | None = None
+    reference: InputTable | None = None
+
+    @classmethod
+    def from_metrics(
+        cls,
+        metrics: Sequence[Metric],
+        policies: Policies,
+        inputs: Collection[str],
+        *,
+        attributes: Attributes | None = None,
+        intervals: Intervals | None = None,
+        summed: bool = True,
+    ) -> Evaluation:
+        """Return the evaluation of those metrics that look at judgments.
+
+        `inputs`: which optional inputs were passed (see `passed_inputs`).
+        """
+        if not set(inputs) - {"qrels"}:
+            _refuse_unknown(metrics)
+        judged = [metric for metric in metrics if metric.frame in ("judged", "grouped")]
+        if judged and "qrels" not in inputs:
+            raise OptionError(
+                f"{judged[0].label!r} needs judgments: without ", Option("qrels", bare=True),
+                ", give metrics of what was shown alone, such as coverage@10.",
+            )  # fmt: skip
+        averaged = tuple(metric for metric in metrics if metric.frame not in ("documents", "gap"))
+        averages = Averages(averaged, intervals or Intervals(), attributes, summed)
+        over_judgments = JudgedMetrics(judged_plan(judged), policies) if judged else None
+        return cls(tuple(metrics), policies, averages, over_judgments)
+
+    @property
+    def looks_at_retrieved(self) -> bool:
+        """Return whether any metric looks at what was retrieved, judged or not."""
+        return any(metric.frame in _RETRIEVED_FRAMES for metric in self.metrics)
+
+    def with_retrieved(
+        self,
+        catalogue: Catalogue,
+        inputs: Collection[str],
+        slices: Attributes | None = None,
+        items_by: ItemsBy | None = None,
+    ) -> Evaluation:
+        """Return an evaluation that computes its metrics of retrieved documents, too.
+
+        `inputs`: which optional inputs were passed.
+        """
+        metrics = [metric for metric in self.metrics if metric.frame in _RETRIEVED_FRAMES]
+        retrieved = RetrievedMetrics.from_metrics(
+            metrics,
+            cast("Policies", self.policies),
+            catalogue,
+            inputs=inputs,
+            attributes=slices or self.averages.attributes,
+            items_by=items_by,
+        )
+        return replace(self, retrieved=retrieved)
 
     @property
     def labels(self) -> list[str]:
@@ -84,7 +210,7 @@ class Evaluation:
     @property
     def others(self) -> list[InputTable]:
         """Return the inputs that are neither run nor judgments."""
-        return [side for side in (self.train, self.base) if side is not None]
+        return [side for side in (self.train, self.reference) if side is not None]
 
     def left(self, qrels: InputTable | None) -> InputTable:
         """Return every input that the run is compared with, such as judgments, as one input."""
@@ -95,7 +221,7 @@ class Evaluation:
         return self._beside(qrels, self.retrieved.needed | judged)
 
     def _beside(self, qrels: InputTable | None, needed: set[float]) -> InputTable:
-        kinds = (qrels, self.train, self.base)
+        kinds = (qrels, self.train, self.reference)
         sides = [side if kind in needed else None for kind, side in enumerate(kinds)]
         return beside(*sides, limit=None if qrels is None else qrels.limit)
 
@@ -107,8 +233,7 @@ class Evaluation:
 
     def empty(self) -> Accumulator:
         """Return the accumulator of no queries."""
-        counts = RunCounts() if self.pairs is None else PairCounts()
-        return Accumulator.empty(self.averages, counts)
+        return Accumulator(self.averages, RunCounts() if self.pairs is None else PairCounts())
 
     # Evaluating ----------------------------------------------------------------------------------
 
@@ -133,75 +258,75 @@ class Evaluation:
         if partitions > 1:
             refuse_whole_input(self.averages.metrics)
             return self._evaluate_out_of_core(left, right, partitions, folder, on_progress)
-        if self.pairs is not None:
-            assert left is not None  # a comparison has two sides
-            return self._evaluate_pairs(left, right, _reporter(left, right, on_progress))
-        this, lookup = self._open(left, right)
-        rows = None if self.retrieved is None else self._rows_beside(left)
-        report = _reporter(None if lookup is None else left, right, on_progress)
-        return this._evaluate_run(lookup, rows, right, report)
+        rows = None if self.retrieved is None else self._read_beside(left)
+        return self._evaluate_run(left, rows, right, on_progress)
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
         """Evaluate queries of which all rows, of both sides, are here, in any order."""
         if self.pairs is not None:
-            return self._evaluate_pairs(part_of(left, "ranking a"), part_of(right, "ranking b"))
+            sides = part_of(left, "ranking a"), part_of(right, "ranking b")
+            return self._evaluate_run(sides[0], None, sides[1])
         judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
         qrels, run = part_of(judgments.drop(WHAT, strict=False), "qrels"), part_of(right, "run")
-        this, lookup = self._open(qrels, run)
-        return this._evaluate_run(lookup, None if self.retrieved is None else left, run)
-
-    def _evaluate_pairs(
-        self, a: InputTable, b: InputTable, on_progress: OnProgress = ignore_progress
-    ) -> Accumulator:
-        """Evaluate two rankings, the first of which is held in memory."""
-        pairs = self.pairs
-        assert pairs is not None  # there are two rankings
-        parts = Pairing.of(a, b, pairs.policies).each(
-            lambda batch: self._accumulate(*pairs.compute(batch)), on_progress
-        )
-        return _merge(self.empty(), parts)
+        return self._evaluate_run(qrels, None if self.retrieved is None else left, run)
 
     def _evaluate_run(
         self,
-        lookup: Lookup | None,
+        left: InputTable | None,
         rows: pl.DataFrame | None,
         run: InputTable,
-        on_progress: OnProgress = ignore_progress,
+        on_progress: Report | None = None,
     ) -> Accumulator:
         """Read a run once, and evaluate it.
 
         Args:
-            lookup: the judgments, if metrics look at them.
+            left: the judgments, or the first of two rankings, which is held in memory.
             rows: judgments and other inputs by document, if metrics look at what was retrieved.
-            run: the rows of the run, in any order.
-            on_progress: is called with the number of rows that were read.
+            run: the rows of the run, or of the second ranking, in any order.
+            on_progress: is called as rows are done.
         """
-        if self.retrieved is None or rows is None:
-            assert lookup is not None  # metrics look at one or the other
-            return _merge(*self._evaluate_judged(lookup.found(on_progress)))
+        if self.pairs is not None:
+            assert left is not None  # a comparison has two sides
+            compute = self.pairs.compute
+            pairing = Pairing.of(left, run, self.pairs.policies)
+            report = _reporter(left, run, on_progress)
+            parts = pairing.each(lambda batch: self._accumulate(*compute(batch)), report)
+            return _merge(self.empty(), parts)
+        judged = lookup = None
+        if self.judged is not None:
+            judged, lookup = self._open(left, run)
+        report = _reporter(None if lookup is None else left, run, on_progress)
+        if rows is None:
+            assert judged is not None  # metrics look at one or the other
+            assert lookup is not None
+            found = lookup.found(report)
+            return _merge(self._counted(found), self._accumulate_judged(judged, found))
+        assert self.retrieved is not None
         start = self.retrieved.start(rows)
         reading = read_batches(
             Batches(run, run.frame),
             lambda: _Reading(start(), None if lookup is None else lookup.nothing_found()),
-            on_progress,
+            report,
             heavy=True,
         )
         values, counts = reading.retrieved.finish()
-        if self.judged is not None and reading.found is not None:
-            blocks = list(self.judged.each_block(reading.found, lambda *block: block))
-            parts = [PerQuery.empty(self.judged.plan.metrics), *(part for part, _ in blocks)]
+        if judged is not None and reading.found is not None:
+            blocks = list(judged.each_block(reading.found, lambda *block: block))
+            parts = [PerQuery.empty(judged.plan.metrics), *(part for part, _ in blocks)]
             values = _side_by_side(PerQuery.joined(parts, ordered=False), values, self.labels)
             counts = replace(counts, run_rows=0)  # they are counted as they are looked up, too
             for of_block in (RunCounts.from_run(reading.found), *(block for _, block in blocks)):
                 counts = counts.merge(of_block)
         return self._accumulate(values, replace(counts, left_rows=rows.height))
 
-    def _evaluate_judged(self, found: Found) -> tuple[Accumulator, Iterator[Accumulator]]:
-        """Evaluate a run that was looked up: return its counts, and the judged queries in parts."""
-        assert self.judged is not None  # the run was looked up in judgments
-        counted = Accumulator.empty(self.averages, RunCounts.from_run(found))
+    def _counted(self, found: Found) -> Accumulator:
+        """Return an accumulator of no queries, with the counts of a run that was looked up."""
+        return Accumulator(self.averages, RunCounts.from_run(found))
+
+    def _accumulate_judged(self, judged: JudgedMetrics, found: Found) -> Iterator[Accumulator]:
+        """Evaluate the judged queries of a run that was looked up, in parts."""
         attributes = self.averages.attributes is not None
-        return counted, self.judged.each_block(found, self._accumulate, attributes=attributes)
+        return judged.each_block(found, self._accumulate, attributes=attributes)
 
     def _accumulate(self, values: PerQuery, counts: Counts) -> Accumulator:
         accumulator = self.empty()
@@ -210,31 +335,28 @@ class Evaluation:
 
     def _open(
         self, qrels: InputTable | None, run: InputTable, at_once: int | None = None
-    ) -> tuple[Evaluation, Lookup | None]:
-        """Read the judgments if metrics look at them, and refuse grades that these do not take.
+    ) -> tuple[JudgedMetrics, Lookup]:
+        """Read the judgments, and refuse grades that metrics do not take.
 
         `at_once`: how many bytes of the run may be read ahead.
         """
-        if self.judged is None:
-            return self, None
-        assert qrels is not None  # metrics look at judgments
+        judged = self.judged
+        assert judged is not None  # metrics look at judgments
+        assert qrels is not None
         lookup = Lookup.of(
             qrels,
             run,
-            self.judged.policies,
-            self.judged.plan.columns,
+            judged.policies,
+            judged.plan.columns,
             at_once=at_once,
             as_text=self.retrieved is not None,
         )
-        if self.judged.max_grade is not None:
-            return self, lookup
-        return self._with_checked_grades(pl.LazyFrame({RELEVANCE: lookup.judgments.grades})), lookup
+        if judged.max_grade is None:
+            grades = pl.LazyFrame({RELEVANCE: lookup.judgments.grades})
+            judged = replace(judged, max_grade=check_grades(judged.plan.metrics, grades))
+        return judged, lookup
 
-    def _with_checked_grades(self, judgments: pl.LazyFrame) -> Evaluation:
-        assert self.judged is not None  # metrics look at judgments
-        return self.with_max_grade(check_grades(self.judged.plan.metrics, judgments))
-
-    def _rows_beside(self, qrels: InputTable | None) -> pl.DataFrame:
+    def _read_beside(self, qrels: InputTable | None) -> pl.DataFrame:
         """Read what lies beside the run, as far as metrics look at it."""
         assert self.retrieved is not None  # metrics look at what was retrieved
         needed = self.retrieved.needed
@@ -266,17 +388,20 @@ class Evaluation:
         if self.judged is not None:
             assert left is not None  # metrics look at judgments
             if self.retrieved is None and left_fits(left, right, self.row_bytes, partitions):
-                this, lookup = self._open(left, right, bytes_at_once(left, right))
-                assert lookup is not None  # there are judgments
+                judged, lookup = self._open(left, right, bytes_at_once(left, right))
                 found = lookup.found_if_contiguous(_reporter(left, right, on_progress))
                 if found is not None:
-                    counted, parts = this._evaluate_judged(found)
+                    parts = self._accumulate_judged(judged, found)
                     return merge_parts(
-                        counted, parts, values_file=values_file, on_progress=on_progress
+                        self._counted(found),
+                        parts,
+                        values_file=values_file,
+                        on_progress=on_progress,
                     )
+                this = replace(self, judged=judged)
                 del lookup  # the judgments are read again, partition by partition
             else:
-                this = self._with_checked_grades(left.frame)
+                this = self.with_max_grade(check_grades(self.judged.plan.metrics, left.frame))
         return evaluate_partitions(
             self.left(left),
             right,
@@ -293,10 +418,9 @@ class Evaluation:
     def ledger(self, counts: Counts, sides: Sides, more: Sequence[Item] = ()) -> pl.DataFrame:
         """Return the ledger: what was counted, `more` of it, and the policies in force."""
         left, right = sides
-        if self.pairs is not None:
+        if isinstance(counts, PairCounts):
             assert left is not None  # a comparison has two sides
-            items = pair_items(cast("PairCounts", counts))
-            items += [*column_items(left, "a"), *column_items(right, "b")]
+            items = pair_items(counts, left, right)
         else:
             items = self._run_items(cast("RunCounts", counts), left, right)
         described = {**self.policies.described(), **self.averages.intervals.described()}
@@ -307,11 +431,9 @@ class Evaluation:
     ) -> list[Item]:
         retrieved: list[Item] = []
         if self.retrieved is not None:
-            over_documents = len(self.retrieved.documents)
-            retrieved = retrieved_items(counts, self.retrieved.catalogue, over_documents)
-            if (by := self.retrieved.items_by) is not None:
-                note = "slices of items look at so much of each list"
-                retrieved.append(("items_k", by.k, note))
+            by, over_documents = self.retrieved.items_by, len(self.retrieved.documents)
+            depth = None if by is None else by.k
+            retrieved = retrieved_items(counts, self.retrieved.catalogue, over_documents, depth)
         if self.judged is None:
             return [evaluated_item(counts), *retrieved, *column_items(run, "run")]
         judged = judged_items(
@@ -334,6 +456,17 @@ class Evaluation:
         if self.retrieved is None or exposure is None:
             return None
         return OverDocuments(exposure, self.retrieved.catalogue)
+
+
+def _refuse_unknown(metrics: Sequence[Metric]) -> None:
+    """Refuse an expression over a column that no frame has: where there are no items, whose
+    attributes are columns, it is misspelt.
+    """
+    for metric in metrics:
+        if metric.definition is None and metric.frame == "shown" and metric.looks_at is None:
+            names = metric.expr().meta.root_names()
+            if not all(map(SHOWN_FRAME.find, names)):
+                judged_plan([replace(metric, looks_at="judged")])
 
 
 def _merge(whole: Accumulator, parts: Iterable[Accumulator]) -> Accumulator:

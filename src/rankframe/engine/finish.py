@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from contextlib import nullcontext
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -38,7 +38,7 @@ from rankframe.stats.intervals import around
 FindIds: TypeAlias = Callable[[str], tuple[list[str], list[str]]]
 
 
-def evaluate_to(
+def evaluate_inputs(
     evaluation: Evaluation,
     left: InputTable | None,
     right: InputTable,
@@ -47,36 +47,27 @@ def evaluate_to(
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     on_progress: Report | None = None,
+    partitions: int | None = None,
 ) -> Result:
-    """Evaluate two inputs within a limit of memory, and write the result to an output, if any."""
-    beside_run = evaluation.left(left)
-    partitions = count_partitions((beside_run, right), evaluation.row_bytes, max_memory)
-    if output is None:
-        return evaluate_inputs(
-            evaluation, left, right, partitions=partitions, on_progress=on_progress
-        )
-    with fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder:
-        result = evaluate_inputs(
-            evaluation, left, right, partitions=partitions, folder=folder, on_progress=on_progress
-        )
-        result.write_files(folder, values=partitions == 1)
-    return Result.read(output)
+    """Evaluate two inputs within a limit of memory, and write the result to an output, if any.
 
-
-def evaluate_inputs(
-    evaluation: Evaluation,
-    left: InputTable | None,
-    right: InputTable,
-    *,
-    partitions: int = 1,
-    folder: Path | None = None,
-    on_progress: Report | None = None,
-) -> Result:
-    """Evaluate two inputs (see `Evaluation.evaluate`), and return the result."""
-    accumulator = evaluation.evaluate(
-        left, right, partitions=partitions, folder=folder, on_progress=on_progress
-    )
-    return finish(evaluation, accumulator, (left, right))
+    `partitions`: how many the inputs are divided into (default: as many as the limit requires).
+    """
+    if partitions is None:
+        sides = evaluation.left(left), right
+        partitions = count_partitions(sides, evaluation.row_bytes, max_memory)
+    with (
+        nullcontext()
+        if output is None
+        else fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder
+    ):
+        accumulator = evaluation.evaluate(
+            left, right, partitions=partitions, folder=folder, on_progress=on_progress
+        )
+        result = finish(evaluation, accumulator, (left, right))
+        if folder is not None:
+            result.write_files(folder, values=partitions == 1)
+    return result if output is None else Result.read(output)
 
 
 def finish(
@@ -93,11 +84,7 @@ def finish(
     check(evaluation, accumulator, sides, find_ids)
     averages, retrieved = evaluation.averages, evaluation.retrieved
     metrics, intervals, attributes = averages.metrics, averages.intervals, averages.attributes
-    kept = replicates_for_gaps(evaluation)
-    sums = {
-        key: of_slice.finish(metrics, intervals, kept.get(key[0], ()))
-        for key, of_slice in accumulator.sums().items()
-    }
+    sums = accumulator.finish(replicates_for_gaps(evaluation))
     keys = [key for key in sums if key != WHOLE]
     named = {} if attributes is None else {attributes.name(*key): sums[key] for key in keys}
     summary = summarise(metrics, sums[WHOLE])

@@ -36,16 +36,16 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.engine.document_metrics import documents_frame
+from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.pair_metrics import Pairing
-from rankframe.engine.prepare import refuse_idle
-from rankframe.engine.retrieved_metrics import Frames, RetrievedMetrics
-from rankframe.frames.catalogue import Catalogue, Trained
+from rankframe.engine.retrieved_metrics import Frames, OtherInputs, RetrievedMetrics
+from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.judged import Judgments
 from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.frames.matches import matched
 from rankframe.frames.retrieved import BESIDE
-from rankframe.frames.side_inputs import TRAINED, Sides, beside
+from rankframe.frames.side_inputs import Sides, beside
 from rankframe.frames.subtopics import Groups, needs_ids
 from rankframe.io.batches import Batches
 from rankframe.io.inputs import (
@@ -54,10 +54,8 @@ from rankframe.io.inputs import (
     open_judgments,
     open_ranking,
     open_run,
-    open_train,
     refuse_absent_columns,
 )
-from rankframe.io.opening import open_table
 from rankframe.io.validate import check_input
 from rankframe.kernel.reading import read_batches
 from rankframe.metrics.names import resolve
@@ -207,42 +205,27 @@ def retrieved(
     if qrels is not None:
         judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     documents = open_run(run, policies, columns)
-    trained = None if policies.train is None else open_train(policies.train, columns)
-    other = None
-    if policies.reference is not None:
-        other = open_table(
-            policies.reference,
-            "run",
-            columns,
-            order=policies.order,
-            ranks=policies.ranks,
-            called="reference",
-        )
-    sides = [side for side in (judgments, documents, trained, other) if side is not None]
-    refuse_absent_columns(columns, *sides)
-    catalogue = Catalogue.of(
-        None if trained is None else Trained.of(trained),
-        policies.items,
-        policies.catalogue,
-        columns,
-    )
-    kinds = dict(zip((0.0, 1.0, 2.0), (judgments, trained, other), strict=True))
-    schema = _schema(catalogue, {what for what, side in kinds.items() if side is not None})
+    others = OtherInputs(policies, columns)
+    kinds = (judgments, others.train, others.reference)
+    refuse_absent_columns(columns, documents, *(side for side in kinds if side is not None))
+    catalogue = others.catalogue
+    schema = _schema(catalogue, {what for what, side in enumerate(kinds) if side is not None})
 
     def make(needed: set[str]) -> pl.DataFrame:
         computed = catalogue.frame.without_parameters(needed)
-        computed_kinds = sorted({what for name, what in BESIDE.items() if name in computed})
-        for side in (kinds[what] for what in computed_kinds if what != TRAINED):
-            if side is not None:  # interactions were looked at as they were counted
+        needed_kinds = {what for name, what in BESIDE.items() if name in computed}
+        looked_at = [side if what in needed_kinds else None for what, side in enumerate(kinds)]
+        for side in (looked_at[0], looked_at[2]):  # interactions were checked as they were counted
+            if side is not None:
                 check_input(side)
-        rows = beside(*(kinds[what] if what in computed_kinds else None for what in sorted(kinds)))
+        rows = beside(*looked_at)
         found = read_batches(
             Batches(documents, documents.frame),
             lambda: Frames(
                 catalogue=catalogue,
                 sides=Sides.of(
                     rows.frame.collect(engine="streaming"),
-                    computed_kinds,
+                    sorted(needed_kinds),
                     policies.ties,
                     policies.run_duplicates,
                 ).numbered(catalogue, needed),
@@ -388,13 +371,13 @@ def exposure(
         COUNT.refuse("k", k)
     policies = Policies.from_options(options)
     scanned = open_run(run, policies, columns)
-    trained = None if policies.train is None else open_train(policies.train, columns)
+    others = OtherInputs(policies, columns)
+    trained = others.train
     refuse_absent_columns(columns, scanned, *([] if trained is None else [trained]))
     schema = DOCUMENTS_FRAME.schema_at(k=() if k is None else (k,))
 
     def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
-        popular = None if trained is None else Trained.of(trained)
-        catalogue = Catalogue.of(popular, policies.items, policies.catalogue, columns)
+        catalogue = others.catalogue
         depth = "" if k is None else f"@{k}"
         metrics = RetrievedMetrics.from_metrics(
             resolve(f"coverage(count=true){depth}", "documents"), policies, catalogue, inputs=()

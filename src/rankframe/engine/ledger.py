@@ -297,53 +297,69 @@ def judged_items(
     ]
     if counts.fingerprint is not None:
         items.append((FINGERPRINT, None, str(counts.fingerprint)))
-    if counts.disagreeing is not None:
-        note = "queries whose ranks contradict scores"
-        items.append(("rank_score_disagree", counts.disagreeing, note))
-    if counts.renumbered is not None:
-        items.append(("queries_renumbered", counts.renumbered, _RENUMBERED))
-    if counts.qrels_dropped is not None:
-        items.append(("qrels_duplicates_dropped", counts.qrels_dropped, _DROPPED))
-    if counts.run_units is not None:
-        items.append(("run_units", counts.run_units, "units that the documents are part of"))
-    elif counts.run_dropped is not None:
-        items.append(("run_duplicates_dropped", counts.run_dropped, _DROPPED))
-    if counts.subtopics is not None:
-        by = "" if subtopics is None else f", by {subtopics!r}"
-        items.append(("qrels_groups", counts.subtopics, f"groups that judgments are about{by}"))
-        items.append(("qrels_documents", counts.documents, _BEST_GRADE))
-    if counts.without_subtopic:
-        note = "judgments that are about no group"
-        items.append(("qrels_ungrouped", counts.without_subtopic, note))
-    if counts.absent:
-        note = "evaluated, but not in the frame of queries"
-        items.append(("queries_without_attributes", counts.absent, note))
-    if rel is None and counts.below_best and not counts.nonrelevant:
-        note = f"{EVERY_RELEVANT}: rel= (--rel) says from which grade on"
-        items.append((_ALL_RELEVANT, counts.qrels_rows, note))
-    return items
+    units, by = counts.run_units, "" if subtopics is None else f", by {subtopics!r}"
+    every = rel is None and counts.below_best and not counts.nonrelevant
+    optional = (
+        ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores"),
+        ("queries_renumbered", counts.renumbered, _RENUMBERED),
+        ("qrels_duplicates_dropped", counts.qrels_dropped, _DROPPED),
+        ("run_units", units, "units that the documents are part of"),
+        ("run_duplicates_dropped", counts.run_dropped if units is None else None, _DROPPED),
+        ("qrels_groups", counts.subtopics, f"groups that judgments are about{by}"),
+        ("qrels_documents", counts.documents, _BEST_GRADE),
+        ("qrels_ungrouped", counts.without_subtopic or None, "judgments that are about no group"),
+        (
+            "queries_without_attributes",
+            counts.absent or None,
+            "evaluated, but not in the frame of queries",
+        ),
+        (
+            _ALL_RELEVANT,
+            counts.qrels_rows if every else None,
+            f"{EVERY_RELEVANT}: rel= (--rel) says from which grade on",
+        ),
+    )
+    return items + [item for item in optional if item[1] is not None]
 
 
-def retrieved_items(counts: RunCounts, catalogue: Catalogue, over_documents: int) -> list[Item]:
-    """List what was counted of retrieved documents; so many metrics are over documents."""
-    items: list[Item] = [
+def retrieved_items(
+    counts: RunCounts, catalogue: Catalogue, over_documents: int, depth: int | None
+) -> list[Item]:
+    """List what was counted of retrieved documents.
+
+    `over_documents`: how many metrics look at documents; `depth`: of slices of the items.
+    """
+    known = len(catalogue.docs) > 0
+    optional = (
         ("shown_lists", counts.lists, "queries that are shown anything"),
         ("shown_documents", counts.retrieved, "documents shown to them, as deep as metrics look"),
-    ]
-    if len(catalogue.docs):
-        note = "of these, in neither train nor items nor the catalogue"
-        items.append(("shown_unknown", counts.unknown, note))
-        items.append(("catalogue_documents", catalogue.size, "documents that could be shown"))
-    if catalogue.train_queries is not None:
-        items.append(("train_queries", catalogue.train_queries, "queries in train"))
-        items.append(("train_interactions", catalogue.train_interactions, "interactions in train"))
-    if over_documents:
-        note = "over all queries at once: without values per query"
-        items.append((OVER_DOCUMENTS, over_documents, note))
-    return items
+        (
+            "shown_unknown",
+            counts.unknown if known else None,
+            "of these, in neither train nor items nor the catalogue",
+        ),
+        (
+            "catalogue_documents",
+            catalogue.size if known else None,
+            "documents that could be shown",
+        ),
+        ("train_queries", catalogue.train_queries, "queries in train"),
+        (
+            "train_interactions",
+            None if catalogue.train_queries is None else catalogue.train_interactions,
+            "interactions in train",
+        ),
+        (
+            OVER_DOCUMENTS,
+            over_documents or None,
+            "over all queries at once: without values per query",
+        ),
+        ("items_k", depth, "slices of items look at so much of each list"),
+    )
+    return [item for item in optional if item[1] is not None]
 
 
-def pair_items(counts: PairCounts) -> list[Item]:
+def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
     """List what was counted of two rankings."""
     share = counts.shared / counts.documents if counts.documents else None
     optional = (
@@ -366,6 +382,8 @@ def pair_items(counts: PairCounts) -> list[Item]:
         ("tied_documents_a", counts.tied_a, "same score as the one above, first ranking"),
         ("tied_documents_b", counts.tied_b, "same score as the one above, second ranking"),
         *(item for item in optional if item[1] is not None),
+        *column_items(a, "a"),
+        *column_items(b, "b"),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -18,10 +19,12 @@ from rankframe.engine.document_metrics import ItemsBy, check_columns
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
-from rankframe.frames.catalogue import Catalogue
+from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.retrieved import BESIDE, ShownRows
 from rankframe.frames.shows import Shows
 from rankframe.frames.side_inputs import JUDGED, Sides
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes
 from rankframe.kernel.batch import Batch
 from rankframe.metrics.metric import Metric
@@ -34,6 +37,41 @@ _FROM = {
     "judged": "qrels",
     "catalogue_size": "items",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OtherInputs:
+    """Open what metrics look at beside a run and judgments, each input when it is needed."""
+
+    policies: Policies
+    columns: Columns | None = None
+    limit: int | None = None
+
+    @cached_property
+    def train(self) -> InputTable | None:
+        """Return the interactions, if there are any."""
+        source = self.policies.train
+        return None if source is None else open_train(source, self.columns, limit=self.limit)
+
+    @cached_property
+    def reference(self) -> InputTable | None:
+        """Return the run that another run is compared with, if there is any."""
+        policies = self.policies
+        if policies.reference is None:
+            return None
+        return open_table(
+            policies.reference, "run", self.columns, order=policies.order, ranks=policies.ranks,
+            called="reference", limit=self.limit,
+        )  # fmt: skip
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """Return the documents that could be retrieved, and what is known of them."""
+        trained = None if self.train is None else Trained.of(self.train)
+        policies = self.policies
+        return Catalogue.of(
+            trained, policies.items, policies.catalogue, self.columns, limit=self.limit
+        )
 
 
 @dataclass(frozen=True)

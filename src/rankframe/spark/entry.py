@@ -31,11 +31,10 @@ from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.engine.agree import pair_evaluation
 from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
-from rankframe.engine.evaluation import refuse_whole_input
+from rankframe.engine.evaluation import RUN_FRAMES, refuse_whole_input
 from rankframe.engine.finish import finish
 from rankframe.engine.judged_metrics import refuse_grades
 from rankframe.engine.memory import long_ids
-from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.inputs import (
     Columns,
     Source,

@@ -13,13 +13,7 @@ from rankframe.core.errors import EmptyInputError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.document_metrics import ItemsBy
-from rankframe.engine.evaluation import Evaluation
-from rankframe.engine.prepare import (
-    evaluate_judged,
-    given_inputs,
-    looks_at_retrieved,
-    with_retrieved,
-)
+from rankframe.engine.evaluation import Evaluation, passed_inputs
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
 from rankframe.io.inputs import COUNT, Columns, Source, find_train, refuse_counts
@@ -85,19 +79,17 @@ class SideInputs:
         items_by: ItemsBy | None = None,
     ) -> Evaluation:
         """Return the evaluation that every partition is sent."""
-        inputs = given_inputs(self.policies, judgments=judgments)
-        evaluation = evaluate_judged(
-            metrics, self.policies, judgments=judgments, attributes=attributes, intervals=intervals
-        )
+        inputs = passed_inputs(self.policies, judgments=judgments)
         # What was read here is not sent again.
         policies = replace(self.policies, train=None, items=None, catalogue=None, reference=None)
-        judged = evaluation.judged and replace(evaluation.judged, policies=policies)
-        evaluation = replace(evaluation, policies=policies, judged=judged)
-        if not looks_at_retrieved(metrics) and items_by is None:
+        evaluation = Evaluation.from_metrics(
+            metrics, policies, inputs, attributes=attributes, intervals=intervals
+        )
+        if items_by is None and not evaluation.looks_at_retrieved:
             return evaluation
         items, catalogue = map(_local, (self.policies.items, self.policies.catalogue))
         candidates = Catalogue.of(self._trained(), items, catalogue, columns)
-        return with_retrieved(evaluation, candidates, inputs, items_by=items_by)
+        return evaluation.with_retrieved(candidates, inputs, items_by=items_by)
 
     def sent(self, evaluation: Evaluation, qrels: Input | None, run: Input) -> list[Input]:
         """Return the inputs that executors are sent: the run, and what metrics look at."""

@@ -16,9 +16,8 @@ import polars as pl
 from rankframe.core.columns import RANK, RELEVANCE
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.options import Intervals, Policies
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.memory import count_partitions
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.engine.result import Result
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
@@ -158,10 +157,9 @@ def evaluate_trec(
     grades = _grades(judgments) if has_gains(requests) else ()
     lines = lines_of(requests, collection=options.collection, grades=grades)
     metrics = _metrics(lines, options.level)
-    evaluation = evaluate_judged(metrics, options.policies, intervals=Intervals(ci=None))
-    partitions = count_partitions((judgments, documents), evaluation.row_bytes, None)
+    evaluation = prepare_evaluation(metrics, options.policies, intervals=Intervals(ci=None))
     with _each_once():
-        result = evaluate_inputs(evaluation, judgments, documents, partitions=partitions)
+        result = evaluate_inputs(evaluation, judgments, documents)
     _refuse_nothing_in_common(result)
     _refuse_relevant_unjudged(options.level, result)
     return TrecResult(lines, result, run_id)

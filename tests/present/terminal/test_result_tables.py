@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console, RenderableType
 
 import rankframe as rf
-from rankframe.engine.prepare import RUN_FRAMES
+from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.metrics.names import resolve
 from rankframe.present.terminal import result_tables as show
 from rankframe.present.terminal.render import csv_text, print_line

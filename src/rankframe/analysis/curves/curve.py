@@ -31,7 +31,7 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.engine.evaluate import evaluate
-from rankframe.engine.prepare import refuse_idle
+from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers

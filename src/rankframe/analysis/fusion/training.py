@@ -15,8 +15,8 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import QUERY, RANK
 from rankframe.core.options import Policies
 from rankframe.core.wording import naming_the_run
+from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.lazy_frames import judge
-from rankframe.engine.prepare import evaluate_judged
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact, exact_sum
@@ -114,7 +114,7 @@ def judge_runs(
     # The judgments have their grade already.
     options = {**vars(policies), "k_max": policies.depth, "relevance": None}
     del options["depth"]
-    evaluation = evaluate_judged(
+    evaluation = prepare_evaluation(
         resolve("map"), Policies(**options, no_overlap="zero"), summed=False
     )
     judged: list[JudgedRun] = []

@@ -45,10 +45,10 @@ from rankframe.core.options import (
 )
 from rankframe.core.progress import Report
 from rankframe.engine.accumulator import Floats, Terms
+from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.engine.memory import Held, estimated_need
-from rankframe.engine.prepare import refuse_idle
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes, refuse_strangers

@@ -24,9 +24,9 @@ from rankframe.core.options import (
 from rankframe.core.progress import Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.evaluate import DEFAULT_METRICS
+from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.memory import Held, hold
-from rankframe.engine.prepare import RUN_FRAMES
 from rankframe.io.described import Described
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
