@@ -91,7 +91,6 @@ def test_all_queries_and_every_slice_of_them() -> None:
 
 def test_what_cannot_be_opened_is_refused_before_any_run_is_read(refusal) -> None:
     runs = {"a": "no such file.parquet"}
-    assert "unpaired='drop' is not one of" in refusal(opened, None, runs, unpaired="drop")
     assert "Did you mean" in refusal(opened, None, runs, "mapp")
     assert "by= needs queries=" in refusal(opened, None, runs, "map", by="locale")
     assert "no such file" in refusal(opened(None, runs, "map").evaluate)

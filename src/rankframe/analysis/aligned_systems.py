@@ -31,7 +31,7 @@ from rankframe.analysis.systems import (
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of
-from rankframe.core.options import Comparing, MissingAmong, Unpaired
+from rankframe.core.options import MissingAmong, Unpaired
 from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.evaluation import RUN_FRAMES
@@ -80,11 +80,11 @@ class Systems:
     # judged queries that runs lack
     lacks: Sequence[Lack] = ()
     attributes: Known = Known()  # noqa: RUF009 (frozen)
+    metrics: Sequence[Metric] = ()
     # all queries, and every slice of them that was requested
     subsets: Sequence[Subset] = ()
-    # by an attribute of queries: the slices that gaps are between
-    gap_slices: Mapping[str, Sequence[Subset]] = field(default_factory=dict)
-    metrics: Sequence[Metric] = ()
+    # every slice, also those that gaps alone look at
+    slices: Sequence[Subset] = ()
     # what was evaluated, if anything was
     tables: Held | None = None
     _values: dict[str, AlignedValues] = field(init=False, default_factory=dict)
@@ -149,27 +149,26 @@ class SystemInputs:
                 self.runs, self.computed, depths=depths, attributes=self.attributes
             )
             by_name |= evaluated
-        refuse_other_evaluations(by_name)
+        if self.stored:
+            refuse_other_evaluations(by_name)
         if self.missing == "zero_if_few":
             refuse_unshared(by_name)
-        averaged = self.averaged
-        systems = align(by_name, averaged, self.unpaired)
-        queries, attributes = systems.queries, self.attributes
-        looked_up = Known() if attributes is None else attributes.of(queries)
+        systems = align(by_name, self.averaged, self.unpaired)
+        queries = systems.queries
+        looked_up = Known() if self.attributes is None else self.attributes.of(queries)
         refuse_strangers(looked_up.absent, len(queries), queries)
-        if any(metric.average == "weighted" for metric in averaged):
+        if any(metric.average == "weighted" for metric in self.averaged):
             looked_up.refuse_unweighted(len(queries))
-        slices = slices_of(attributes, looked_up)
+        slices = slices_of(self.attributes, looked_up)
         everything = Subset(None, None, np.arange(len(queries)))
-        gaps = {metric.gap.by for metric in self.metrics if metric.gap is not None}
         return replace(
             systems,
             attributes=looked_up,
-            subsets=[everything, *(part for part in slices if part.key[0] < self.ways)],
             metrics=self.metrics,
-            gap_slices={by: [part for part in slices if part.by == by] for by in sorted(gaps)},
+            subsets=[everything, *(part for part in slices if part.key[0] < self.ways)],
+            slices=slices,
             tables=tables,
-            lacks=lacks(by_name, averaged),
+            lacks=lacks(by_name, self.averaged),
         )
 
 
@@ -188,7 +187,6 @@ def open_systems(
     higher_is_better: Names = (),
 ) -> SystemInputs:
     """Read stored values and attributes, and find the metrics that every system has or gets."""
-    Comparing(unpaired=unpaired)  # refuses what it cannot be
     systems = read_systems(stored)
     if runs is None:
         chosen = stored_metrics(systems, metrics)
@@ -198,7 +196,8 @@ def open_systems(
         averaged = [metric for metric in chosen if metric.frame != "documents"]
         if systems and averaged:  # only these are stored
             stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
-    chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
+    if (lower_is_better, higher_is_better) != ((), ()):
+        chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
     computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
@@ -225,11 +224,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
     if all(queries.equals(first) for queries in own.values()):
         return Systems(first, systems, 0, dict.fromkeys(systems, 0))
     union = pl.concat(own.values()).unique().sort()
-    absent = {
-        name: union.to_frame().join(queries.to_frame(), on=QUERY, how="anti",
-                                    maintain_order="left")[QUERY]
-        for name, queries in own.items()
-    }  # fmt: skip
+    absent = {name: union.filter(~union.is_in(ids.implode())) for name, ids in own.items()}
     unshared = pl.concat(absent.values()).unique().sort()
     if unpaired == "error":
         name = next(name for name, queries in absent.items() if len(queries))
@@ -242,47 +237,40 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
             Option("unpaired", "zero"),
             " to score them 0.",
         )
-    zero, kept = unpaired == "zero", union.to_frame()
-    if not zero:
-        kept = kept.join(unshared.to_frame(), on=QUERY, how="anti", maintain_order="left")
+    counts = {name: len(queries) for name, queries in absent.items()}
+    if unpaired == "skip":
+        kept = union.filter(~union.is_in(unshared.implode()))
         if kept.is_empty():
             raise OptionError("the systems have no query in common. Is the key column right?")
+        aligned = {name: _take_queries(system, kept, {}) for name, system in systems.items()}
+        return Systems(kept, aligned, len(unshared), counts, "left out")
     worst = {metric.label: 0.0 for metric in metrics if metric.higher_is_better}
     aligned = {
-        name: _take_queries(system, kept, worst if zero else None)
+        name: _take_queries(system, union, worst | dict.fromkeys(system.judged.values(), 0.0))
         for name, system in systems.items()
     }
-    if zero:
-        _share_denominators(aligned)
+    _share_denominators(aligned)
     undefined = [metric.label for metric in metrics if not metric.higher_is_better]
-    note = describe_filled(metrics, undefined) if zero else "left out"
-    counts = {name: len(queries) for name, queries in absent.items()}
-    return Systems(kept[QUERY], aligned, len(unshared), counts, note)
+    note = describe_filled(metrics, undefined)
+    return Systems(union, aligned, len(unshared), counts, note)
 
 
-def _take_queries(
-    system: System, queries: pl.DataFrame, worst: Mapping[str, float] | None
-) -> System:
+def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]) -> System:
     """Take the values of these queries; one that is absent has the worst value, or is undefined."""
     own = system.values.select(QUERY).with_row_index("_row")
-    rows = queries.join(own, on=QUERY, how="left", maintain_order="left")["_row"]
-    absent = rows.is_null()
-    frames = [
-        frame.select(pl.all().gather(rows)) if frame.width else frame
-        for frame in system.computed.frames
-    ]
-    if worst is not None and absent.any():
-        filled = {**worst, **dict.fromkeys(system.judged.values(), 0.0)}
-        frames = [
-            frame.with_columns(
-                pl.when(absent).then(pl.lit(filled.get(label), pl.Float64)).otherwise(label)
-                .alias(label)
-                for label in frame.columns if label != QUERY
+    rows = queries.to_frame().join(own, on=QUERY, how="left", maintain_order="left")["_row"]
+    frames = []
+    for frame in system.computed.frames:
+        taken = frame.select(pl.all().gather(rows)) if frame.width else frame
+        labels = [label for label in taken.columns if label in worst]
+        frames.append(
+            taken.with_columns(
+                pl.when(rows.is_null()).then(worst[label]).otherwise(label).alias(label)
+                for label in labels
             )
-            for frame in frames
-        ]  # fmt: skip
+        )
     values, above, below = frames
-    return replace(system, computed=PerQuery(values.with_columns(queries[QUERY]), above, below))
+    return replace(system, computed=PerQuery(values.with_columns(queries), above, below))
 
 
 def _share_denominators(systems: dict[str, System]) -> None:

@@ -91,7 +91,9 @@ class AlignedGaps:
         assert metric.gap is not None  # callers see to it
         bootstrap, values = replace(intervals, ci="bootstrap"), systems.values(metric.gap.of)
         slices, left_out = [], []
-        for subset in systems.gap_slices[metric.gap.by]:
+        for subset in systems.slices:
+            if subset.by != metric.gap.by:
+                continue
             inside = values.take(subset.rows)
             if subset.name == NO_VALUE or inside.paired.queries < SMALL:
                 left_out.append(str(subset.name))

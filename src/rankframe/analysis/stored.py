@@ -23,7 +23,7 @@ from rankframe.core.errors import (
     UnknownMetricError,
     UnreadableInputError,
 )
-from rankframe.core.messages import Option, did_you_mean, listing, number_of
+from rankframe.core.messages import Option, did_you_mean, listing, number_of, sentences
 from rankframe.engine.ledger import FINGERPRINT, LEDGER_SCHEMA, POLICY
 from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
@@ -42,6 +42,7 @@ _ROWS, _QUERIES, _DROPPED = "qrels_rows", "qrels_queries", "qrels_duplicates_dro
 # Policies that may differ: how intervals were made, and the column of the grades (their fingerprint
 # tells what they are).
 _NOT_COMPARED = (f"{POLICY}ci", f"{POLICY}relevance")
+_Ledger = Mapping[str, tuple[float | None, str | None]]
 _JUDGED = re.compile(r"judged@(\d+)")
 # Metrics that are not 0 even for a query that the run lacks.
 _WITHOUT_A_RUN = ("num_relevant", "ideal_dcg", "rbp_residual", "yaap")
@@ -194,11 +195,10 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
     for metric in (metric if metric.gap is None else metric.gap.of for metric in chosen):
         for name, system in systems.items():
             if metric.label not in system.labels:
+                problem = f"system {name!r} has no values of {metric.label!r}"
                 near = did_you_mean(metric.label, system.labels)
-                raise MetricParameterError(
-                    f"system {name!r} has no values of {metric.label!r}. {near}"
-                    f"{' ' if near else ''}It has {', '.join(system.labels)}."
-                )
+                has = f"It has {', '.join(system.labels)}"
+                raise MetricParameterError(*sentences((problem,), (near,), (has,)))
         if metric.level is not None:
             raise MetricParameterError(
                 f"{metric.label!r}: average={metric.average} is no mean, and here means are "
@@ -241,62 +241,56 @@ def _needs_a_run(label: str) -> bool:
 
 def refuse_other_evaluations(systems: Mapping[str, System]) -> None:
     """Refuse values that were evaluated with different policies, or against other judgments."""
-    ledgers = [
-        (name, system.ledger) for name, system in systems.items() if system.ledger is not None
-    ]
-    for other in ledgers[1:]:
-        _refuse_other_policies(*ledgers[0], *other)
-    ledgers = [(name, ledger) for name, ledger in ledgers if _ROWS in ledger["item"]]
-    for other in ledgers[1:]:
-        _refuse_other_judgments(*ledgers[0], *other)
-
-
-def _refuse_other_policies(
-    name: str, ledger: pl.DataFrame, other_name: str, other_ledger: pl.DataFrame
-) -> None:
-    policies, other_policies = _policies(ledger), _policies(other_ledger)
-    for policy in sorted({*policies, *other_policies}):
-        if policies.get(policy) != other_policies.get(policy):
-            raise OptionError(
-                f"{name!r} was evaluated with {policy.removeprefix(POLICY)} = "
-                f"{policies.get(policy)}, {other_name!r} with {other_policies.get(policy)}: not "
-                "the same thing. Evaluate one of them again."
-            )
-
-
-def _policies(ledger: pl.DataFrame) -> dict[str, str]:
-    notes = zip(ledger["item"], ledger["note"], strict=True)
-    return {
-        item: note for item, note in notes if item.startswith(POLICY) and item not in _NOT_COMPARED
+    ledgers = {
+        name: {item: (value, note) for item, value, note in system.ledger.rows()}  # allowed: few
+        for name, system in systems.items()
+        if system.ledger is not None
     }
+    judged = {name: ledger for name, ledger in ledgers.items() if _ROWS in ledger}
+    for describe, group in ((_other_policy, ledgers), (_other_judgments, judged)):
+        (name, first), *others = group.items() or [("", {})]
+        for other_name, other in others:
+            if problem := describe(first, other, repr(other_name)):
+                raise OptionError(f"{name!r} was evaluated {problem}.")
 
 
-def _refuse_other_judgments(
-    name: str, ledger: pl.DataFrame, other_name: str, other_ledger: pl.DataFrame
-) -> None:
-    """Compare judgments by their number, and by their fingerprints if both ledgers have one."""
-    judgments, other_judgments = _judgments(ledger), _judgments(other_ledger)
-    if judgments[:2] != other_judgments[:2]:
-        problem = (
-            f"against {number_of(judgments[0], 'judgment')} of {number_of(judgments[1], 'query')}, "
-            f"{other_name!r} against {other_judgments[0]:,.0f} of {other_judgments[1]:,.0f}"
+def _other_policy(ledger: _Ledger, other: _Ledger, name: str) -> str:
+    """Describe the first policy that differs; "" if none does."""
+    for item in sorted({*ledger, *other}):
+        (_, note), (_, other_note) = (
+            entries.get(item, (None, None)) for entries in (ledger, other)
         )
-    elif judgments[2] and other_judgments[2] and differ(judgments[2], other_judgments[2]):
-        problem = f"against other judgments than {other_name!r}, though there are as many"
+        if item.startswith(POLICY) and item not in _NOT_COMPARED and note != other_note:
+            return (
+                f"with {item.removeprefix(POLICY)} = {note}, {name} with {other_note}: not the "
+                "same thing. Evaluate one of them again"
+            )
+    return ""
+
+
+def _other_judgments(ledger: _Ledger, other: _Ledger, name: str) -> str:
+    """Describe how judgments differ: in number, or in fingerprint if both ledgers have one."""
+    sizes, prints = [], []
+    for entries in (ledger, other):
+        rows, queries, dropped = (
+            entries.get(item, (0, ""))[0] or 0 for item in (_ROWS, _QUERIES, _DROPPED)
+        )
+        sizes.append((rows - dropped, queries))
+        prints.append(entries.get(FINGERPRINT, (None, None))[1])
+    (rows, queries), (other_rows, other_queries) = sizes
+    if sizes[0] != sizes[1]:
+        problem = (
+            f"{number_of(rows, 'judgment')} of {number_of(queries, 'query')}, {name} against "
+            f"{other_rows:,.0f} of {other_queries:,.0f}"
+        )
+    elif all(prints) and differ(*prints):
+        problem = f"other judgments than {name}, though there are as many"
     else:
-        return
-    raise OptionError(
-        f"{name!r} was evaluated {problem}: not the same thing. Evaluate one of them again, "
-        "with the judgments of the other."
+        return ""
+    return (
+        f"against {problem}: not the same thing. Evaluate one of them again, with the judgments "
+        "of the other"
     )
-
-
-def _judgments(ledger: pl.DataFrame) -> tuple[float, float, str | None]:
-    """Return the number of judgments and of their queries, and their fingerprint."""
-    values = dict(zip(ledger["item"], ledger["value"], strict=True))
-    notes = dict(zip(ledger["item"], ledger["note"], strict=True))
-    rows = (values[_ROWS] or 0) - (values.get(_DROPPED) or 0)
-    return rows, values.get(_QUERIES) or 0, notes.get(FINGERPRINT)
 
 
 # Names of columns, or a single one.
@@ -307,27 +301,21 @@ def with_directions(
     metrics: Sequence[Metric], *, lower: Names = (), higher: Names = ()
 ) -> list[Metric]:
     """Give columns that are no known metric the direction that the options name."""
-    directions = {
-        option: names_of(option, names)
-        for option, names in (("lower_is_better", lower), ("higher_is_better", higher))
-    }
-    labels = [metric.label for metric in metrics]
-    for option, names in directions.items():
+    labels = {metric.label: metric for metric in metrics}
+    less, more = names_of("lower_is_better", lower), names_of("higher_is_better", higher)
+    for option, names, way in (("lower_is_better", less, "higher"),
+                               ("higher_is_better", more, "lower")):  # fmt: skip
         for name in names:
             if name not in labels:
+                problem = (Option(option, bare=True), f" names {name!r}, which is not looked at")
+                there_is = f"There is {listing(list(labels))}"
                 near = did_you_mean(name, labels)
-                raise OptionError(
-                    Option(option, bare=True),
-                    f" names {name!r}, which is not looked at. {near}{' ' if near else ''}"
-                    f"There is {listing(labels)}.",
-                )
-    less, more = directions.values()
-    if twice := [name for name in less if name in more]:
-        raise OptionError(f"{twice[0]!r} cannot be better both where it is lower and higher.")
-    for metric in metrics:
-        wrong, way = (less, "higher") if metric.higher_is_better else (more, "lower")
-        if metric.label in wrong and not is_own_column(metric):
-            raise OptionError(f"{metric.label!r} is a metric that is better where it is {way}.")
+                raise OptionError(*sentences(problem, (near,), (there_is,)))
+            metric = labels[name]
+            if name in less and name in more:
+                raise OptionError(f"{name!r} cannot be better both where it is lower and higher.")
+            if not is_own_column(metric) and metric.higher_is_better == (way == "higher"):
+                raise OptionError(f"{name!r} is a metric that is better where it is {way}.")
     return [
         replace(metric, lower_is_better=metric.label in less) if is_own_column(metric) else metric
         for metric in metrics

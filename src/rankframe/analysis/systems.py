@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -55,6 +56,18 @@ class System:
     def labels(self) -> list[str]:
         """Return the labels of the metrics."""
         return [name for name in self.values.columns if name not in (QUERY, *PAIR_COUNTS)]
+
+    def entry(self, item: str) -> tuple[float | None, str]:
+        """Return a value of the ledger and its note; None and "" if it is not there."""
+        rows = [] if self.ledger is None else self.ledger.filter(item=item).rows()  # allowed: one
+        return rows[0][1:] if rows else (None, "")
+
+    @cached_property
+    def filled(self) -> int:
+        """Count the values that stand for queries that the run lacks."""
+        return (
+            int(self.entry(MISSING)[0] or 0) if self.entry(f"{POLICY}missing")[1] == "zero" else 0
+        )
 
 
 @dataclass(frozen=True)
@@ -168,7 +181,6 @@ def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
 
 
 MISSING = "queries_missing"
-_JUDGED = "qrels_queries"
 # Above this share of the queries, missing ones are warned of.
 MANY = 0.01
 # The share that both systems must have of the queries that either has.
@@ -199,11 +211,24 @@ class Lack:
 
 def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack]:
     """Return what each system's run lacks, if its ledger counted any."""
-    return [
-        Lack(name, count, _ledger_count(system, _JUDGED), _describe(system, metrics))
-        for name, system in systems.items()
-        if (count := _ledger_count(system, MISSING))
-    ]
+    found = []
+    for name, system in systems.items():
+        if count := int(system.entry(MISSING)[0] or 0):
+            done = "left out"
+            if system.filled:
+                values = system.values.filter(pl.Series(_may_lack(system)))
+                done = describe_filled(
+                    metrics, [m.label for m in metrics if values[m.label].is_null().all()]
+                )
+            found.append(Lack(name, count, int(system.entry("qrels_queries")[0] or 0), done))
+    return found
+
+
+def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
+    """Describe what became of missing queries, where some metrics leave them out."""
+    if len(left_out) == len(metrics):
+        return "left out"
+    return f"scored 0{', left out of ' if left_out else ''}{', '.join(left_out)}"
 
 
 def refuse_unshared(systems: Mapping[str, System]) -> None:
@@ -214,59 +239,30 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
     for (name, system), (other_name, other) in combinations(systems.items(), 2):
         if not system.values[QUERY].equals(other.values[QUERY]):
             continue  # `unpaired` decides
+        total = len(system.values)
         shared, exact = _most_shared(system, other)
-        either = sum(len(s.values) - _count_filled(s) for s in (system, other)) - shared
+        either = 2 * total - system.filled - other.filled - shared
         if shared < _LEAST_SHARED * either:
             raise OptionError(
                 f"{name!r} and {other_name!r} share {'' if exact else 'at most '}{shared:,} of "
                 f"{number_of(either, 'judged query')} that either has ({name!r} lacks "
-                f"{_count_filled(system):,}, {other_name!r} {_count_filled(other):,} of "
-                f"{len(system.values):,}), and what a run lacks scores 0. Are these runs of the "
-                "same queries? Pass ",
+                f"{system.filled:,}, {other_name!r} {other.filled:,} of {total:,}), and what a run "
+                "lacks scores 0. Are these runs of the same queries? Pass ",
                 Option("missing", "zero"),
                 " to compare them all the same.",
             )
 
 
-def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
-    """Describe what became of missing queries, where some metrics leave them out."""
-    if len(left_out) == len(metrics):
-        return "left out"
-    return f"scored 0{', left out of ' if left_out else ''}{', '.join(left_out)}"
-
-
-def _describe(system: System, metrics: Sequence[Metric]) -> str:
-    if not _count_filled(system):
-        return "left out"
-    values = system.values.filter(pl.Series(_may_lack(system)))
-    empty = [m.label for m in metrics if values[m.label].null_count() == values.height]
-    return describe_filled(metrics, empty)
-
-
-def _ledger_count(system: System, item: str) -> int:
-    """Return a count of the system's ledger; 0 where it has none."""
-    if system.ledger is None:
-        return 0
-    values = system.ledger.filter(pl.col("item") == item)["value"]
-    return int(values[0] or 0) if len(values) else 0
-
-
-def _count_filled(system: System) -> int:
-    """Count the values that stand for queries that the run lacks."""
-    policy = [] if system.ledger is None else system.ledger.filter(item=f"{POLICY}missing")["note"]
-    return _ledger_count(system, MISSING) if list(policy) == ["zero"] else 0
-
-
 def _may_lack(system: System) -> NDArray[np.bool_]:
     """Mark the queries that the run lacks, or that a stored result may lack."""
-    lacking, filled = np.zeros(len(system.values), np.bool_), _count_filled(system)
-    if not filled:
+    lacking = np.zeros(len(system.values), np.bool_)
+    if not system.filled:
         return lacking
     if system.evidence:
         present = [pl.col(label).fill_null(0) != 0 for label in system.evidence]
         lacking = ~system.values.select(pl.any_horizontal(present)).to_series().to_numpy()
     # Where fewer have no evidence than are missing, the values cannot tell.
-    return lacking if lacking.sum() >= filled else ~np.zeros_like(lacking)
+    return lacking if lacking.sum() >= system.filled else ~np.zeros_like(lacking)
 
 
 def _most_shared(system_a: System, system_b: System) -> tuple[int, bool]:
@@ -274,14 +270,9 @@ def _most_shared(system_a: System, system_b: System) -> tuple[int, bool]:
 
     Queries that a system has for sure count, and as many of the doubtful ones as there may be.
     """
-    doubtful = [_may_lack(system) for system in (system_a, system_b)]
-    # how many of the doubtful queries the system has
-    present = [
-        int(rows.sum()) - _count_filled(system)
-        for rows, system in zip(doubtful, (system_a, system_b), strict=True)
-    ]
-    sure = int((~doubtful[0] & ~doubtful[1]).sum())
-    single = [int((doubtful[0] & ~doubtful[1]).sum()), int((doubtful[1] & ~doubtful[0]).sum())]
-    met = [min(pair) for pair in zip(present, single, strict=True)]
-    rest = min(count - used for count, used in zip(present, met, strict=True))
-    return sure + sum(met) + rest, present == [0, 0]
+    a, b = _may_lack(system_a), _may_lack(system_b)
+    # how many of its doubtful queries each system has
+    has_a, has_b = int(a.sum()) - system_a.filled, int(b.sum()) - system_b.filled
+    only_a, only_b = min(has_a, int((a & ~b).sum())), min(has_b, int((b & ~a).sum()))
+    shared = int((~a & ~b).sum()) + only_a + only_b + min(has_a - only_a, has_b - only_b)
+    return shared, has_a == has_b == 0
