@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, permutations
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import polars as pl
 
@@ -45,52 +45,90 @@ from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, write_parquet
 from rankframe.metrics.names import Metric
 
-_OF = {"metric": pl.String, "by": pl.String, "slice": pl.String}
+_TEXT, _NUMBER, _COUNT = pl.String, pl.Float64, pl.Int64
 PAIR_SCHEMA: dict[str, type[pl.DataType]] = {
-    **_OF,
-    "baseline": pl.String,
-    "system": pl.String,
-    "baseline_value": pl.Float64,
-    "value": pl.Float64,
-    "difference": pl.Float64,
-    "relative": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "p_value": pl.Float64,
-    "p_corrected": pl.Float64,
+    **dict.fromkeys(("metric", "by", "slice", "baseline", "system"), _TEXT),
+    **dict.fromkeys(("baseline_value", "value", "difference", "relative"), _NUMBER),
+    **dict.fromkeys(("ci_low", "ci_high", "p_value", "p_corrected"), _NUMBER),
     "significant": pl.Boolean,
-    "effect_size": pl.Float64,
-    "wins": pl.Int64,
-    "ties": pl.Int64,
-    "losses": pl.Int64,
-    "queries": pl.Int64,
-    "undefined": pl.Int64,
-    "judged_baseline": pl.Float64,
-    "judged": pl.Float64,
+    "effect_size": _NUMBER,
+    **dict.fromkeys(("wins", "ties", "losses", "queries", "undefined"), _COUNT),
+    **dict.fromkeys(("judged_baseline", "judged"), _NUMBER),
     "small": pl.Boolean,
 }
 SYSTEM_SCHEMA: dict[str, type[pl.DataType]] = {
-    **_OF,
-    "system": pl.String,
-    "value": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "queries": pl.Int64,
-    "judged": pl.Float64,
+    **dict.fromkeys(("metric", "by", "slice", "system"), _TEXT),
+    **dict.fromkeys(("value", "ci_low", "ci_high"), _NUMBER),
+    "queries": _COUNT,
+    "judged": _NUMBER,
     "small": pl.Boolean,
 }
 # Of systems too, with `bounds`.
 HOLE_COLUMNS = ("lower_bound", "upper_bound", "if_none_relevant", "if_all_relevant")
 LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
-    "system": pl.String, "item": pl.String, "value": pl.Float64, "note": pl.String,
+    "system": _TEXT, "item": _TEXT, "value": _NUMBER, "note": _TEXT,
 }  # fmt: skip
 COMPARISON_FILES = ("table.parquet", "systems.parquet", "ledger.parquet")
 
 WARNING = "warning"  # the item of the ledger that holds one
+_PAIR_TITLES = ("diff", "%", "interval", "p", "raw p", "W/T/L", "judged")
+
+
+class Outcome(Exported):
+    """Give the result of an analysis its ledger, warnings and files."""
+
+    # what `write` writes: a frame each
+    FILES: ClassVar[tuple[str, ...]]
+
+    ledger: pl.DataFrame
+
+    @takes_options()
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        storage_options: StorageSettings | None = None,  # noqa: ARG002 (by `takes_options`)
+    ) -> Path:
+        """Write the frames as Parquet into a folder: all of them, or nothing."""
+        with fresh_folder(folder, self.FILES, overwrite=overwrite) as fresh:
+            for file in self.FILES:
+                name = file.removesuffix(".parquet")
+                write_parquet(getattr(self, name), fresh / file, self._about(name))
+        return cast("Path", place(folder))  # as of a result
+
+    def _about(self, frame: str) -> dict[str, Any]:
+        """Return the metadata of a file that holds this frame."""
+        raise NotImplementedError
+
+    def _entries(self, item: str) -> pl.DataFrame:
+        """Return the rows of the ledger about an item, but not of a single system."""
+        rows = self.ledger.filter(item=item)
+        return rows.filter(pl.col("system").is_null()) if "system" in rows.columns else rows
+
+    def count(self, item: str) -> float | None:
+        """Return a number of the ledger; None if it is not there."""
+        values = self._entries(item)["value"]
+        return values[0] if len(values) else None
+
+    def note(self, item: str) -> str:
+        """Return a note of the ledger; an empty one if it is not there."""
+        notes = self._entries(item)["note"]
+        return notes[0] if len(notes) else ""
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what makes the numbers doubtful."""
+        return self._entries(WARNING)["note"].to_list()
+
+    @property
+    def every_relevant(self) -> bool:
+        """Tell whether documents of several grades all count as relevant, though not by `rel`."""
+        return says_every_relevant(self.ledger)
 
 
 @dataclass(frozen=True)
-class Comparison(Exported):
+class Comparison(Outcome):
     """The outcome of a comparison.
 
     table: a row for each metric, slice and pair of systems: both values, their difference (absolute
@@ -109,6 +147,7 @@ class Comparison(Exported):
     """
 
     FRAMES = ("table", "systems", "per_query", "ledger")
+    FILES = COMPARISON_FILES
 
     table: pl.DataFrame
     systems: pl.DataFrame
@@ -123,32 +162,16 @@ class Comparison(Exported):
     # of each system what was evaluated, as far as it is known
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    @takes_options()
-    def write(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        overwrite: bool = False,
-        storage_options: StorageSettings | None = None,  # noqa: ARG002 (by `takes_options`)
-    ) -> Path:
-        """Write the frames as Parquet into a folder: all of them, or nothing."""
-        with fresh_folder(folder, COMPARISON_FILES, overwrite=overwrite) as fresh:
-            for file in COMPARISON_FILES:
-                name = file.removesuffix(".parquet")
-                write_parquet(getattr(self, name), fresh / file, self._about(name))
-        return cast("Path", place(folder))  # as of a result
-
     def _about(self, frame: str) -> dict[str, Any]:
-        """Return the metadata of a file that holds a frame of this comparison."""
         labels = [metric.label for metric in self.metrics]
+        ledgers = {name: self.ledger.filter(system=name) for name in self.names}
         # Facts about all runs are repeated for each run; stored values may have none.
-        whole, own = pl.col("system").is_null(), pl.col("system") == self.names[0]
-        policies = pl.concat([self.ledger.filter(own), self.ledger.filter(whole)])
-        inputs = {}
-        for name, named in self.inputs.items():
-            counted = self.ledger.filter(pl.col("system") == name)
-            inputs[name] = about_frame(frame, (), counted, named)["inputs"]
-        about = about_frame(frame, labels, policies, {})
+        whole = self.ledger.filter(pl.col("system").is_null())
+        about = about_frame(frame, labels, pl.concat([ledgers[self.names[0]], whole]), {})
+        inputs = {
+            name: about_frame(frame, (), ledgers[name], named)["inputs"]
+            for name, named in self.inputs.items()
+        }
         return about | {"baseline": self.baseline, "inputs": inputs}
 
     def _frame(self, name: str) -> pl.DataFrame:
@@ -182,32 +205,25 @@ class Comparison(Exported):
 
     @property
     def _caption(self) -> str:
-        marks = (
-            f"† differs from {self.baseline}"
-            if self.baseline is not None
-            else "letters name the systems that it differs from"
-        )
-        decided = (
-            f"{self.note('policy_significant')}; test: {self.note('policy_test')}; "
-            f"correction: {self.note('policy_correction')}"
-        )
+        marks = "letters name the systems that it differs from"
+        if self.baseline is not None:
+            marks = f"† differs from {self.baseline}"
         warned = "".join(f" {warning}." for warning in self.warnings)
-        return f"Best in bold; {marks} ({decided}).{warned}"
+        return (
+            f"Best in bold; {marks} ({self.note('policy_significant')}; test: "
+            f"{self.note('policy_test')}; correction: {self.note('policy_correction')}).{warned}"
+        )
 
     def _matrix(self) -> Table:
         """Return systems down and metrics across, a group per slice."""
         names = sorted(self.names, key=lambda name: name != self.baseline)
-        letters = {} if self.baseline is not None else dict(
-            zip(names, ascii_lowercase, strict=False)
-        )  # fmt: skip
+        pairs = self.baseline is None
+        letters = dict(zip(names, ascii_lowercase, strict=False)) if pairs else {}
         marks: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for row in self.table.filter("significant").to_dicts():
-            key = row["by"], row["slice"], row["metric"]
-            if self.baseline is not None:
-                marks[*key, row["system"]].append("†")
-                continue
             for name, other in permutations((row["system"], row["baseline"])):
-                marks[*key, name].append(letters.get(other, ""))
+                mark = letters.get(other, "") if pairs else "†"
+                marks[row["by"], row["slice"], row["metric"], name].append(mark)
         groups: dict[tuple[str, str], dict[str, list[Cell]]] = {}
         for key, rows in self._values().items():
             by, slice_, label = key
@@ -217,16 +233,12 @@ class Comparison(Exported):
             heading = "all queries" if by is None else f"{by}: {slice_}{few}"
             group = groups.setdefault((by, slice_), {})
             for name in names:
-                value = rows[name]["value"]
                 letter = f"({letters[name]}) " if name in letters else ""
                 line = group.setdefault(name, [Cell(heading), Cell(f"{letter}{name}")])
-                line.append(
-                    Cell(
-                        "–" if value is None else number_text(value, metric),
-                        bold=value is not None and value == best,
-                        mark="".join(sorted(marks[*key, name])),
-                    )
-                )
+                value = rows[name]["value"]
+                cell = Cell("–") if value is None else _value_cell(value, metric, best)
+                marked = "" if name == self.baseline else "".join(sorted(marks[*key, name]))
+                line.append(replace(cell, mark=marked))
         columns = [Column("slice", numeric=False), Column("system", numeric=False),
                    *(Column(metric.label) for metric in self.metrics)]  # fmt: skip
         table = Table(columns, [list(group.values()) for group in groups.values()])
@@ -248,25 +260,16 @@ class Comparison(Exported):
         """Return whether the comparison has values of slices."""
         return self.systems["by"].null_count() < self.systems.height
 
-    def note(self, item: str) -> str:
-        """Return the ledger's note on an item of the whole comparison, or an empty text."""
-        found = self.ledger.filter(pl.col("system").is_null(), pl.col("item") == item)["note"]
-        return found[0] if len(found) else ""
-
     @property
     def caveat(self) -> str:
         """The ledger in a few words: what a reader of the numbers should know."""
-        counts = self.ledger.filter(pl.col("system").is_null(), pl.col("value") > 0)
-        values = dict(zip(counts["item"], counts["value"], strict=True))
-        parts = [f"{number_of(values.get('queries_compared', 0), 'query')} compared"]
-        if unpaired := values.get("queries_unpaired"):
+        parts = [f"{number_of(self.count('queries_compared') or 0, 'query')} compared"]
+        if unpaired := self.count("queries_unpaired"):
             parts.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
         parts += [str(lack) for lack in self.lacks if not lack.many]
         parts += [EVERY_RELEVANT] if self.every_relevant else []
-        parts.append(f"test: {self.note('policy_test')}")
-        parts.append(self._corrected)
-        parts.append(f"interval: {self.note('policy_ci')}")
-        return ", ".join(parts)
+        parts += [f"test: {self.note('policy_test')}", self._corrected]
+        return ", ".join([*parts, f"interval: {self.note('policy_ci')}"])
 
     @property
     def _corrected(self) -> str:
@@ -291,23 +294,11 @@ class Comparison(Exported):
         few = self.table.filter(pl.col("queries") < int(minimum)).height
         return f"* {level}" + (f" of {minimum} queries or more" if few else "")
 
-    @property
-    def every_relevant(self) -> bool:
-        """Return whether all judged documents count as relevant by default, of whatever grade."""
-        return says_every_relevant(self.ledger)
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return the reasons to doubt the numbers."""
-        own = pl.col("system").is_null() & (pl.col("item") == WARNING)
-        return self.ledger.filter(own)["note"].to_list()
-
     def _pairs(self) -> Table:
         """Return a row for each system, or for each pair of systems where there is no baseline."""
         ways = self.systems["by"].drop_nulls().unique()
         by = ways[0] if len(ways) == 1 else "slice"
-        titles = ["metric", by, "system", "value", "diff", "%", "interval", "p", "raw p", "W/T/L",
-                  "judged"]  # fmt: skip
+        titles = ["metric", by, "system", "value", *_PAIR_TITLES]
         values = self._values()
         groups = [
             self._group(list(rows), values[by_, slice_, label], by)
@@ -322,24 +313,18 @@ class Comparison(Exported):
         self, pairs: list[dict[str, Any]], systems: Mapping[str, Mapping[str, Any]], by: str
     ) -> list[list[Cell]]:
         """Return the rows of a metric and slice: with a baseline, it comes first."""
-        first = pairs[0]
-        metric = self.metric(first["metric"])
+        first, metric = pairs[0], self.metric(pairs[0]["metric"])
         best = best_of(metric, [row["value"] for row in systems.values()])
-
-        def value_cell(value: float | None) -> Cell:
-            return Cell(number_text(value, metric), bold=best is not None and value == best)
-
         rows: list[list[Cell]] = []
         if self.baseline is not None:
+            value = _value_cell(first["baseline_value"], metric, best)
             judged = Cell(share_text(first["judged_baseline"]))
-            blanks = [Cell("")] * 6
-            rows = [[Cell(self.baseline), value_cell(first["baseline_value"]), *blanks, judged]]
+            rows = [[Cell(self.baseline), value, *([Cell("")] * 6), judged]]
         for row in pairs:
-            cells = self.pair_cells(row)
-            name = row["system"]
+            cells, name = self.pair_cells(row), row["system"]
             name = name if self.baseline is not None else f"{name} − {row['baseline']}"
-            names = ("diff", "%", "interval", "p", "raw p", "W/T/L", "judged")
-            rows.append([Cell(name), value_cell(row["value"]), *(cells[name] for name in names)])
+            value = _value_cell(row["value"], metric, best)
+            rows.append([Cell(name), value, *(cells[title] for title in _PAIR_TITLES)])
         slice_ = "all" if self.sliced else ""
         if first["by"] is not None:
             way = "" if by == first["by"] else f"{first['by']}: "
@@ -378,3 +363,8 @@ class Comparison(Exported):
 
     def _repr_html_(self) -> str:
         return as_html(self.parts())
+
+
+def _value_cell(value: float | None, metric: Metric, best: float | None) -> Cell:
+    """Return the cell of a value, bold if it is the best."""
+    return Cell(number_text(value, metric), bold=value is not None and value == best)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
-from rankframe.analysis.comparison import WARNING
+from rankframe.analysis.comparison import Outcome
 from rankframe.analysis.fusion.fuse import fuse
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import named_runs
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import listing, number_of
-from rankframe.core.options import StorageSettings, takes_options
 from rankframe.core.table import (
     Cell,
     Note,
@@ -28,11 +25,9 @@ from rankframe.core.table import (
     warning_notes,
 )
 from rankframe.core.wording import number_text, p_text, range_text, signed_text
-from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
-from rankframe.engine.result import Exported, about_frame
+from rankframe.engine.ledger import EVERY_RELEVANT
+from rankframe.engine.result import about_frame
 from rankframe.io.inputs import Source
-from rankframe.io.output_paths import place
-from rankframe.io.outputs import fresh_folder, write_parquet
 from rankframe.metrics.names import Metric
 
 TUNING_FILES = tuple(
@@ -42,7 +37,7 @@ _SHOWN = 5  # candidates on the screen of a notebook
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Tuning(Exported):
+class Tuning(Outcome):
     """Hold the result of tuning fusions.
 
     candidates: a row for each fusion, the best first: its value over all queries with an interval,
@@ -63,6 +58,7 @@ class Tuning(Exported):
     """
 
     FRAMES = ("candidates", "against", "folds", "runs", "per_query", "ledger")
+    FILES = TUNING_FILES
 
     candidates: pl.DataFrame
     against: pl.DataFrame
@@ -184,41 +180,8 @@ class Tuning(Exported):
         parts.append(f"interval: {self.note('policy_ci')}")
         return ", ".join(parts)
 
-    @property
-    def every_relevant(self) -> bool:
-        """Tell whether documents of several grades all count as relevant, though not by `rel`."""
-        return says_every_relevant(self.ledger)
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return what makes the numbers doubtful."""
-        return self.ledger.filter(pl.col("item") == WARNING)["note"].to_list()
-
-    def count(self, item: str) -> float | None:
-        """Return a number of the ledger; None if it is not there."""
-        values = self.ledger.filter(pl.col("item") == item)["value"]
-        return values[0] if len(values) else None
-
-    def note(self, item: str) -> str:
-        """Return a note of the ledger; an empty one if it is not there."""
-        notes = self.ledger.filter(pl.col("item") == item)["note"]
-        return notes[0] if len(notes) else ""
-
-    @takes_options()
-    def write(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        overwrite: bool = False,
-        storage_options: StorageSettings | None = None,  # noqa: ARG002 (by `takes_options`)
-    ) -> Path:
-        """Write the frames as Parquet into a folder: all of them, or nothing."""
-        with fresh_folder(folder, TUNING_FILES, overwrite=overwrite) as fresh:
-            for file in TUNING_FILES:
-                name = file.removesuffix(".parquet")
-                about = about_frame(name, [self.metric.label], self.ledger, self.inputs)
-                write_parquet(getattr(self, name), fresh / file, about)
-        return cast("Path", place(folder))  # as of a result
+    def _about(self, frame: str) -> dict[str, Any]:
+        return about_frame(frame, [self.metric.label], self.ledger, self.inputs)
 
     def parts(self, limit: int | None = None) -> list[Part]:
         """Return what people read: the headline, candidates and runs, and how sure that is."""
