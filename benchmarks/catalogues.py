@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.simulation import write
 from rankframe.engine.document_metrics import Aggregate, OverDocuments
 from rankframe.frames.catalogue import Catalogue
-from rankframe.frames.exposure import Exposed
-from rankframe.frames.shows import GROUPS, Shows
+from rankframe.frames.exposure import BUCKETS, Exposure, ValueExposure
 from rankframe.metrics.names import resolve
 
 Ints = NDArray[np.int64]
@@ -90,18 +89,18 @@ def counted(of: tuple[Ints, ...], group: Ints, catalogue: Catalogue) -> OverDocu
     """What was shown as rankframe counts it."""
     lists, numbers, rank = of
     size = len(catalogue.docs)
-    known = np.bincount(group[lists] * size + numbers, minlength=GROUPS * size)
+    known = np.bincount(group[lists] * size + numbers, minlength=BUCKETS * size)
     sets = catalogue.value_sets("genre")
-    exposed = Exposed.none(GROUPS, sets.count, K)
+    exposed = ValueExposure.empty(BUCKETS, sets.count, K)
     exposed.add(sets.of_rows(numbers), rank, lists, group)
-    shows = Shows(
+    exposure = Exposure(
         (K,),
-        GROUPS,
-        known.reshape(GROUPS, size, 1).astype(np.int32),
-        np.bincount(group, minlength=GROUPS)[:, None],
-        exposed={"genre": exposed},
+        BUCKETS,
+        known.reshape(BUCKETS, size, 1).astype(np.int32),
+        np.bincount(group, minlength=BUCKETS)[:, None],
+        values={"genre": exposed},
     )
-    return OverDocuments(shows, catalogue)
+    return OverDocuments(exposure, catalogue)
 
 
 def run_some(task: tuple[int, int, int, int]) -> Found:
@@ -114,7 +113,7 @@ def run_some(task: tuple[int, int, int, int]) -> Found:
     found: Found = []
     for experiment in range(first, last):
         rng = np.random.default_rng([SEED, documents, users, experiment])
-        taste, group = rng.integers(TASTES, size=users), rng.integers(GROUPS, size=users)
+        taste, group = rng.integers(TASTES, size=users), rng.integers(BUCKETS, size=users)
         made = [
             counted(shown(rng, ends, taste), group, catalogue).of(metrics, groups=True)
             for ends in systems

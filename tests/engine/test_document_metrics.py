@@ -36,7 +36,7 @@ METRICS = resolve(NAMES, "documents")
 
 def test_counts_of_different_queries_add_up_and_travel() -> None:
     first = SHOP.run["query_id"] < "u2"
-    parts = [counted(SHOP.run.filter(some)).shows for some in (first, ~first)]
+    parts = [counted(SHOP.run.filter(some)).exposure for some in (first, ~first)]
     sent = [pickle.loads(pickle.dumps(part)) for part in parts]
     both = OverDocuments(sent[0] + sent[1], WHOLE.catalogue)
     assert both.of(METRICS, groups=True) == WHOLE.of(METRICS, groups=True)

@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.errors import RankframeError
 from rankframe.frames.attributes import Values, ValueSets
-from rankframe.frames.exposure import Exposed, exposures
+from rankframe.frames.exposure import ValueExposure, discounted_counts
 from tests.support import shown_by_definition as by
 from tests.support.shown_cases import frames, recorded_cases, with_gaps
 from tests.support.shown_pieces import everywhere
@@ -34,7 +34,7 @@ def test_documents_are_grouped_by_their_sets_of_values() -> None:
 
 def test_counts_add_up_and_are_cut_at_a_rank() -> None:
     ones = np.array([1, 2, 1, 2])
-    parts = [Exposed.none(2, 3, 2, hits=True) for _ in range(2)]
+    parts = [ValueExposure.empty(2, 3, 2, hits=True) for _ in range(2)]
     for part, code in zip(parts, ([0, 0, 1, 1], [0, 0, 0, 0]), strict=True):
         part.add(
             np.array([0, 1, 2, 1]), ones, np.array(code), np.array([0, 1]), [np.array([4, 5])],
@@ -44,9 +44,9 @@ def test_counts_add_up_and_are_cut_at_a_rank() -> None:
     assert both.counts.sum(axis=0).tolist() == [[2, 0], [0, 4], [2, 0]]
     assert both.hits is not None
     assert both.hits.tolist() == [[2, 0], [0, 0], [2, 0]]
-    assert both.of_slice(0, 5)[0].tolist() == [[0, 0], [0, 1], [1, 0]]
-    assert exposures(both.counts.sum(axis=0), 2).tolist() == [2, 4 / math.log2(3), 2]
-    assert exposures(both.counts.sum(axis=0), 1).tolist() == [2, 0, 2]
+    assert both.select(0, 5)[0].tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert discounted_counts(both.counts.sum(axis=0), 2).tolist() == [2, 4 / math.log2(3), 2]
+    assert discounted_counts(both.counts.sum(axis=0), 1).tolist() == [2, 0, 2]
 
 
 def test_gap_by_hand() -> None:

@@ -22,9 +22,7 @@ from rankframe.core.messages import Option, shown
 from rankframe.engine.accumulator import WHOLE, SliceKey
 from rankframe.frames.attributes import ValueSets
 from rankframe.frames.catalogue import COLD, POPULARITY, SLICES_OF_POPULARITY, Catalogue
-from rankframe.frames.distinct import shrinkage
-from rankframe.frames.exposure import exposures
-from rankframe.frames.shows import TIMES, Shows
+from rankframe.frames.exposure import TIMES, Exposure, discounted_counts, shrinkage
 from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.metric import Metric
 from rankframe.stats.intervals import Bounds, t_quantile
@@ -34,9 +32,9 @@ from rankframe.stats.significance import two_sided
 FEWEST_LISTS: Final = 100
 
 
-def documents_frame(shows: Shows, catalogue: Catalogue) -> pl.DataFrame:
+def documents_frame(exposure: Exposure, catalogue: Catalogue) -> pl.DataFrame:
     """Return the exposure frame of all lists that were counted."""
-    return _Counted.of(shows.settle(), catalogue, WHOLE).frame()
+    return _Counted.of(exposure, catalogue, WHOLE).frame()
 
 
 @dataclass(frozen=True)
@@ -101,14 +99,14 @@ class Aggregate:
 class OverDocuments:
     """Hold what metrics over documents are computed from."""
 
-    shows: Shows
+    exposure: Exposure
     catalogue: Catalogue
 
     def of(
         self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
     ) -> list[Aggregate]:
         """Return metrics over all lists or a slice; `groups`: also without each query bucket."""
-        counted = _Counted.of(self.shows.settle(), self.catalogue, key)
+        counted = _Counted.of(self.exposure, self.catalogue, key)
         whole = _values(metrics, counted)
         sizes = counted.lists.sum(axis=1)
         filled = np.flatnonzero(sizes).tolist()
@@ -146,20 +144,18 @@ class _Counted:
         return int(self.lists[:, : position + 1].sum())
 
     @classmethod
-    def of(cls, shows: Shows, catalogue: Catalogue, key: SliceKey) -> _Counted:
-        buckets = len(shows.cutoffs)
+    def of(cls, exposure: Exposure, catalogue: Catalogue, key: SliceKey) -> _Counted:
+        buckets = len(exposure.cutoffs)
         whole = key == WHOLE
-        rest = shows.rest.filter(pl.col("way") == (-1 if whole else key[0]))
-        if not whole:
-            rest = rest.filter(pl.col("number") == key[1])
+        rest = exposure.rest.select(-1) if whole else exposure.rest.select(*key)
         docs = pl.concat([catalogue.docs, rest[DOC].drop_nulls()]).unique().sort()
         rows = docs.search_sorted(catalogue.docs).to_numpy()
-        groups = shows.groups if whole else 1
+        groups = exposure.buckets if whole else 1
         times = np.zeros((groups, len(docs), buckets), np.int64)
         lists = np.zeros((groups, buckets), np.int64)
         if whole:
-            times[:, rows] = shows.known
-            lists += shows.lists
+            times[:, rows] = exposure.known
+            lists += exposure.lists
         of_docs = rest.filter(pl.col(DOC).is_not_null())
         group = of_docs["number"].to_numpy() if whole else np.zeros(of_docs.height, np.int64)
         positions = docs.search_sorted(of_docs[DOC]).to_numpy()
@@ -177,10 +173,10 @@ class _Counted:
              "interactions": interactions}
         )  # fmt: skip
         exposed = {
-            name: exposures.counts if whole else exposures.of_slice(*key)
-            for name, exposures in shows.exposed.items()
+            name: values.counts if whole else values.select(*key)
+            for name, values in exposure.values.items()
         }
-        return cls(documents, times.cumsum(axis=2), lists, shows.cutoffs, exposed, catalogue)
+        return cls(documents, times.cumsum(axis=2), lists, exposure.cutoffs, exposed, catalogue)
 
     @cached_property
     def _total(self) -> NDArray[np.int64]:
@@ -210,7 +206,7 @@ class _Counted:
                 "value": sets.names,
                 "documents": sets.shares(sets.by_set(inside)),
                 "interactions": sets.shares(sets.by_set(self.catalogue.interactions)),
-                "exposure": sets.shares(exposures(counts, k)),
+                "exposure": sets.shares(discounted_counts(counts, k)),
             },
             schema=VALUES_FRAME.schema,
         )
@@ -381,17 +377,18 @@ class ItemsBy:
                 )
 
 
-def item_slices(items_by: ItemsBy, shows: Shows | None, catalogue: Catalogue) -> pl.DataFrame:
+def item_slices(items_by: ItemsBy, exposure: Exposure | None, catalogue: Catalogue) -> pl.DataFrame:
     """Return a row for each slice of each attribute; documents without a value come last."""
-    if shows is None:
-        shows = Shows.none([items_by.k], catalogue, dict.fromkeys(items_by.names, items_by.k),
-                           hits=items_by.hits)  # fmt: skip
-    position = shows.cutoffs.index(items_by.k)
-    times = shows.known[:, :, : position + 1].sum(axis=(0, 2), dtype=np.int64)
-    rest = shows.settle().rest.filter(pl.col("way") == -1, pl.col("bucket") <= position)
+    if exposure is None:
+        by = dict.fromkeys(items_by.names, items_by.k)
+        exposure = Exposure.empty([items_by.k], catalogue, by, hits=items_by.hits)
+    position = exposure.cutoffs.index(items_by.k)
+    times = exposure.known[:, :, : position + 1].sum(axis=(0, 2), dtype=np.int64)
+    rest = exposure.rest.select(-1).filter(pl.col("bucket") <= position)
     strangers = rest[DOC].n_unique()
     frames = [
-        _slices(name, items_by, shows, catalogue, times > 0, strangers) for name in items_by.names
+        _slices(name, items_by, exposure, catalogue, times > 0, strangers)
+        for name in items_by.names
     ]
     return pl.concat(frames)
 
@@ -399,7 +396,7 @@ def item_slices(items_by: ItemsBy, shows: Shows | None, catalogue: Catalogue) ->
 def _slices(
     name: str,
     items_by: ItemsBy,
-    shows: Shows,
+    exposure: Exposure,
     catalogue: Catalogue,
     shown_at_all: NDArray[np.bool_],
     strangers: int,
@@ -408,7 +405,7 @@ def _slices(
 
     `strangers`: the number of retrieved documents that the catalogue does not have.
     """
-    sets, exposed = catalogue.value_sets(name), shows.exposed[name]
+    sets, exposed = catalogue.value_sets(name), exposure.values[name]
     counts = exposed.counts.sum(axis=0)[:, : items_by.k]
     counted = {
         "documents": sets.by_set(catalogue.inside.astype(np.int64)),
@@ -419,7 +416,7 @@ def _slices(
     counted["documents_shown"][0] += strangers
     shares: dict[str, NDArray[np.number]] = {
         "share_of_places": counted["times_shown"],
-        "share_of_exposure": exposures(counts, items_by.k),
+        "share_of_exposure": discounted_counts(counts, items_by.k),
     }
     if exposed.hits is not None:
         counted["hits"] = exposed.hits[:, : items_by.k].sum(axis=1)

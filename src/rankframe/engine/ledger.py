@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from rankframe.core.messages import listing
 from rankframe.frames.catalogue import Catalogue
+from rankframe.frames.exposure import Exposure
 from rankframe.frames.judged import Judgments
 from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import Found
 from rankframe.frames.pair import Pairs
-from rankframe.frames.shows import Shows
 from rankframe.io.input_table import InputTable
 from rankframe.io.queries import Known
 from rankframe.stats.exact import Exact, exact_sum
@@ -114,7 +114,7 @@ class RunCounts(Counts):
     lists: int = 0
     retrieved: int = 0
     unknown: int = 0
-    exposure: Shows | None = None
+    exposure: Exposure | None = None
 
     @property
     def rows(self) -> tuple[int, int]:

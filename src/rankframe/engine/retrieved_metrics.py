@@ -20,8 +20,8 @@ from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.frames.catalogue import Catalogue, Trained
+from rankframe.frames.exposure import Exposure
 from rankframe.frames.retrieved import BESIDE, ShownRows
-from rankframe.frames.shows import Shows
 from rankframe.frames.side_inputs import JUDGED, Sides
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, open_table, open_train
@@ -170,10 +170,10 @@ class RetrievedMetrics:
         """Return whether it matters how often each document is retrieved."""
         return bool(self.documents) or self.items_by is not None
 
-    def no_exposure(self) -> Shows:
+    def no_exposure(self) -> Exposure:
         """Return the counts of how often documents were retrieved before anything was."""
         hits = self.items_by is not None and self.items_by.hits
-        return Shows.none(self.cutoffs, self.catalogue, self.by_value, hits=hits)
+        return Exposure.empty(self.cutoffs, self.catalogue, self.by_value, hits=hits)
 
     @property
     def deepest(self) -> int | None:
@@ -217,7 +217,7 @@ class RetrievedValues:
     sides: Sides
     parts: list[PerQuery] = field(default_factory=list)
     counts: RunCounts = field(default_factory=RunCounts)
-    exposure: Shows | None = None
+    exposure: Exposure | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, batch: Batch) -> None:

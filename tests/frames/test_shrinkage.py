@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankframe as rf
-from rankframe.frames.distinct import shrinkage
+from rankframe.frames.exposure import shrinkage
 
 
 def test_by_hand() -> None:

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import rankframe as rf
-from rankframe.frames import shows
-from rankframe.frames.shows import GROUPS, Shows
+from rankframe.frames import exposure
+from rankframe.frames.exposure import BUCKETS, Exposure
 from tests.support.shown import shop
 
 SHOP = shop(6)
 NAMES = ["coverage@5", "exposure_gap(by=genres)@3"]
 
 
-def counted(run: object) -> Shows:
+def counted(run: object) -> Exposure:
     found = rf.evaluate(None, run, NAMES, items=SHOP.items, queries=SHOP.users, by="segment")
     assert found.over_documents is not None
-    return found.over_documents.shows.settle()
+    return found.over_documents.exposure
 
 
 def test_counts_travel_and_add_up() -> None:
@@ -31,18 +31,19 @@ def test_counts_travel_and_add_up() -> None:
     for both in (one + other, other + one):
         assert np.array_equal(both.known, whole.known)
         assert np.array_equal(both.lists, whole.lists)
-        exposed = both.exposed["genres"].settle()
-        assert np.array_equal(exposed.counts, whole.exposed["genres"].counts)
+        values = both.values["genres"]
+        assert np.array_equal(values.counts, whole.values["genres"].counts)
         keys = ["way", "number", "set", "rank"]
-        assert exposed.rest.sort(keys).equals(whole.exposed["genres"].settle().rest.sort(keys))
-    assert whole.groups == GROUPS
+        expected = whole.values["genres"].rest.select(0).sort(keys)
+        assert values.rest.select(0).sort(keys).equals(expected)
+    assert whole.buckets == BUCKETS
     assert whole.lists.sum() == SHOP.run["query_id"].n_unique()
-    assert whole.exposed["genres"].counts[:, :, 0].sum() == whole.lists.sum()
+    assert whole.values["genres"].counts[:, :, 0].sum() == whole.lists.sum()
 
 
 def test_of_too_many_documents_there_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shows, "_MOST_CELLS", 100)
-    assert counted(SHOP.run).groups == 1
+    monkeypatch.setattr(exposure, "_MOST_CELLS", 100)
+    assert counted(SHOP.run).buckets == 1
     found = rf.evaluate(None, SHOP.run, NAMES, items=SHOP.items).summary
     assert found["ci_low"].null_count() == 2
     assert found["value"].null_count() == 0
