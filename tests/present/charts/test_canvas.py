@@ -9,7 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.errors import MissingExtraError
-from rankframe.present.charts import canvas
+from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import Canvas
 from rankframe.present.charts.palette import COLOURS, GREY, GROUNDS
 from tests.support.chart_cases import DRAWN, rows, said
@@ -34,37 +34,37 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=r"pip install 'rankframe\[report\]'"):
-        canvas.load_altair()
+        marks.load_altair()
 
 
 def test_short_curves_are_drawn_as_they_are() -> None:
     points = pl.DataFrame({"x": [0.0, 0.5, 1.0], "y": [0.0, 1.0, 1.0]})
-    chart = canvas.lines({"a": points, "b": points}, "x", "y", ("X", "Y"), shares=True)
+    chart = Canvas().lines({"a": points, "b": points}, "x", "y", ("X", "Y"), shares=True)
     spec = chart.to_dict()
     assert [(row["system"], row["place"], row["x"]) for row in rows(chart)] == [
         (name, at, x) for name in "ab" for at, x in enumerate((0.0, 0.5, 1.0))
     ]
     assert spec["encoding"]["x"]["scale"]["domain"] == [0, 1]
     assert spec["encoding"]["x"]["title"] == "X"
-    free = canvas.lines({"a": points}, "x", "y", ("X", "Y"), shares=False).to_dict()
+    free = Canvas().lines({"a": points}, "x", "y", ("X", "Y"), shares=False).to_dict()
     assert "domain" not in free["encoding"]["x"]["scale"]
     assert "order" not in free["encoding"]
 
 
 def test_points_of_another_kind_are_refused(refusal) -> None:
     points = pl.DataFrame({"k": [1], "value": [0.5]})
-    assert refusal(canvas.lines, {"mine": points}, "k", "tpr", ("", ""), shares=False) == (
+    assert refusal(Canvas().lines, {"mine": points}, "k", "tpr", ("", ""), shares=False) == (
         "the points of 'mine' have no column 'tpr': they are of another kind of curve. "
         "They have k, value."
     )
-    assert refusal(canvas.lines, {}, "k", "value", ("", ""), shares=False) == (
+    assert refusal(Canvas().lines, {}, "k", "value", ("", ""), shares=False) == (
         "there is no curve to draw."
     )
 
 
 def test_every_name_has_a_colour_and_they_begin_again() -> None:
     names = [f"s{at}" for at in range(10)]
-    scale = canvas.scale_of(names).to_dict()
+    scale = marks.colour(names).to_dict()["scale"]
     assert scale["domain"] == names
     assert scale["range"][:2] == list(COLOURS[:2]) == scale["range"][8:]
     assert len(set(scale["range"][:8])) == 8
@@ -72,32 +72,34 @@ def test_every_name_has_a_colour_and_they_begin_again() -> None:
 
 def test_rows_travel_inside_and_carry_their_system() -> None:
     frames = {"a": pl.DataFrame({"x": [1], "y": [2]}), "b": pl.DataFrame({"y": [4], "x": [3]})}
-    named = canvas.named(frames, ["x"])
+    named = marks.named(frames, ["x"])
     assert named == [{"system": "a", "x": 1}, {"system": "b", "x": 3}]
-    assert rows(canvas.chart_of(named).mark_point()) == named
+    assert rows(marks.chart_of(named).mark_point()) == named
 
 
 def test_a_curve_of_one_point_is_seen() -> None:
     points = pl.DataFrame({"k": [1], "value": [0.5]})
-    mark = canvas.lines({"a": points}, "k", "value", ("", ""), shares=False).to_dict()["mark"]
+    mark = Canvas().lines({"a": points}, "k", "value", ("", ""), shares=False).to_dict()["mark"]
     assert mark["point"] is True
     longer = pl.DataFrame({"k": [1, 2], "value": [0.5, 0.6]})
-    mark = canvas.lines({"a": longer}, "k", "value", ("", ""), shares=False).to_dict()["mark"]
+    mark = Canvas().lines({"a": longer}, "k", "value", ("", ""), shares=False).to_dict()["mark"]
     assert mark["point"] is False
 
 
 def test_curves_without_points_are_refused(refusal) -> None:
     nothing = pl.DataFrame(schema={"k": pl.Int64, "value": pl.Float64})
-    assert refusal(canvas.lines, {"mine": nothing}, "k", "value", ("", ""), shares=False) == (
+    assert refusal(Canvas().lines, {"mine": nothing}, "k", "value", ("", ""), shares=False) == (
         "the curves have no points to draw: mine."
     )
 
 
 def test_more_systems_than_colours_have_other_lines() -> None:
     points = pl.DataFrame({"k": [1, 2], "value": [0.5, 0.6]})
-    many = canvas.lines(
-        {f"s{at}": points for at in range(9)}, "k", "value", ("", ""), shares=False
-    ).to_dict()
+    many = (
+        Canvas()
+        .lines({f"s{at}": points for at in range(9)}, "k", "value", ("", ""), shares=False)
+        .to_dict()
+    )
     scale = many["encoding"]["strokeDash"]["scale"]
     assert scale["range"][0] == [1, 0] != scale["range"][8]
 

@@ -50,7 +50,7 @@ def test_the_difference_is_from_the_first_to_the_second() -> None:
 
 def test_the_judged_frame_takes_the_policies_that_it_knows() -> None:
     policies = {**CUT, "missing": "skip", "no_overlap": "zero"}
-    found = replace(of_so_many(1), policies=policies).judged().collect()
+    found = replace(of_so_many(1), policies=policies).judged()["old"].collect()
     assert found.equals(rf.judge(CASE.qrels, CASE.run, **CUT).collect())
 
 

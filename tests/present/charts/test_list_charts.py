@@ -34,7 +34,7 @@ def test_a_strip_takes_levels_and_several_lists() -> None:
 
 def test_grades_are_bars_of_their_shade() -> None:
     chart = rf.plot.grades(GRADES)
-    assert [row["grade"] for row in rows(chart)] == GRADES
+    assert [row["value"] for row in rows(chart)] == GRADES
     scale = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]
     assert scale == {"domain": ["0", "1", "2", "3"], "range": shades(4)}
     gaps = rows(rf.plot.grades([1, None, 2]))

@@ -14,9 +14,9 @@ import pytest
 import rankframe as rf
 from rankframe.present.charts.offline_charts import (
     InScript,
-    WholeChart,
-    WholeFacetChart,
-    WholeLayerChart,
+    OfflineChart,
+    OfflineFacetChart,
+    OfflineLayerChart,
     drawable,
 )
 from tests.support.browser import needs_browser, opened
@@ -89,7 +89,9 @@ def test_who_asked_altair_for_another_way_to_show_charts_gets_it() -> None:
 
 def test_charts_stay_whole_when_they_are_changed() -> None:
     charts: list[Any] = [DRAWN[name]() for name in ("precision_recall", "roc", "slices")]
-    for chart, kind in zip(charts, (WholeChart, WholeLayerChart, WholeFacetChart), strict=True):
+    for chart, kind in zip(
+        charts, (OfflineChart, OfflineLayerChart, OfflineFacetChart), strict=True
+    ):
         assert isinstance(chart, kind)
         assert isinstance(chart.properties(title="mine").configure_axis(grid=False), kind)
 

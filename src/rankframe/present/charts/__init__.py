@@ -12,10 +12,8 @@ from rankframe.present.charts import (
     curve_charts,
     list_charts,
     query_charts,
-    change_charts,
     slice_charts,
     rank_charts,
-    fusion_charts,
     system_charts,
     exposure_charts,
     tradeoff_charts,
@@ -23,10 +21,8 @@ from rankframe.present.charts import (
 from rankframe.present.charts.curve_charts import *  # noqa: F403
 from rankframe.present.charts.list_charts import *  # noqa: F403
 from rankframe.present.charts.query_charts import *  # noqa: F403
-from rankframe.present.charts.change_charts import *  # noqa: F403
 from rankframe.present.charts.slice_charts import *  # noqa: F403
 from rankframe.present.charts.rank_charts import *  # noqa: F403
-from rankframe.present.charts.fusion_charts import *  # noqa: F403
 from rankframe.present.charts.system_charts import *  # noqa: F403
 from rankframe.present.charts.exposure_charts import *  # noqa: F403
 from rankframe.present.charts.tradeoff_charts import *  # noqa: F403
@@ -35,10 +31,8 @@ __all__: list[str] = []
 __all__ += curve_charts.__all__
 __all__ += list_charts.__all__
 __all__ += query_charts.__all__
-__all__ += change_charts.__all__
 __all__ += slice_charts.__all__
 __all__ += rank_charts.__all__
-__all__ += fusion_charts.__all__
 __all__ += system_charts.__all__
 __all__ += exposure_charts.__all__
 __all__ += tradeoff_charts.__all__

@@ -12,6 +12,7 @@ from rankframe.analysis.comparison import Comparison
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError, UnknownMetricError
 from rankframe.core.messages import did_you_mean, number_of, shown
+from rankframe.core.wording import plain_text
 from rankframe.engine.result import Result
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import parse
@@ -23,7 +24,9 @@ Values: TypeAlias = Result | Comparison | pl.DataFrame | Mapping[str, Result | p
 Frame: TypeAlias = Literal["per_query", "slices"]
 # Grades in rank order; None is a document that was not judged.
 Grades: TypeAlias = Sequence[float | None]
-_ALONE = "run"  # what has no name
+ALONE = "run"  # what has no name
+_NAME = 24  # letters of a name in a sentence
+_NAMED = 4  # systems in a sentence
 
 
 def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
@@ -52,7 +55,7 @@ def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
 
 def _called(table: Result | pl.DataFrame) -> str:
     name = table.inputs.get("run", "") if isinstance(table, Result) else ""
-    return name.removesuffix(".parquet") or _ALONE
+    return name.removesuffix(".parquet") or ALONE
 
 
 def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFrame], str]:
@@ -108,6 +111,18 @@ def lists_of(relevance: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict
     if not any(found.values()):
         raise OptionError("there are no grades to draw: the list is empty.")
     return found
+
+
+def in_words(names: Sequence[str]) -> str:
+    """List systems by name, only the first few of many.
+
+    >>> in_words(["a", "b"]), in_words(["a", "b", "c", "d", "e"])
+    ('a, b', 'a, b, c and 2 more')
+    """
+    short = [plain_text(name, _NAME) for name in names]
+    if len(short) <= _NAMED:
+        return ", ".join(short)
+    return f"{', '.join(short[: _NAMED - 1])} and {len(short) - _NAMED + 1:,} more"
 
 
 def choose(metrics: Sequence[str] | str | None, labels: Sequence[str], refusal: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,14 +83,12 @@ class ChartSource:
 
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
         """Compute a curve for each run."""
-        return {
-            name: curve(self.qrels, run, kind, **options, columns=self.columns, **self.policies)
-            for name, run in self.runs.items()
-        }
+        return self._of_each_run(curve, kind, **options)
 
     def per_query(self) -> dict[str, pl.DataFrame]:
         """Evaluate each run and return its values per query."""
-        return {name: result.per_query for name, result in self._evaluated(self.metric).items()}
+        results = self._of_each_run(evaluate, self.metric)
+        return {name: result.per_query for name, result in results.items()}
 
     def slices(self) -> dict[str, pl.DataFrame]:
         """Evaluate each run and return its slices."""
@@ -99,64 +97,48 @@ class ChartSource:
     def sliced(self, metrics: Sequence[str] | None = None) -> dict[str, Result]:
         """Evaluate each run with slices."""
         if not self.by or self.queries is None:
-            raise OptionError(
-                "slices need ",
-                Option("queries"),
-                " (a table of queries) and ",
-                Option("by"),
-                " (an attribute).",
-            )
-        return self._evaluated(metrics or self.several, by=self.by, queries=self.queries)
+            needed = (Option("queries"), " (a table of queries) and ", Option("by"))
+            raise OptionError("slices need ", *needed, " (an attribute).")
+        chosen = metrics or self.several
+        return self._of_each_run(evaluate, chosen, by=self.by, queries=self.queries)
 
     def difference(self) -> Diff:
         """Compute what changed from the first run to the second."""
-        a, b = self.runs.values()
-        return diff(self.qrels, a, b, self.metric, columns=self.columns, **self.policies)
+        return self._call(diff, self.qrels, *self.runs.values(), self.metric)
 
     def tuned(self) -> Tuning:
         """Tune the weights of two runs."""
-        return tune(
-            self.qrels, self.runs, "wsum", self.metric, columns=self.columns, **self.policies
-        )
+        return self._call(tune, self.qrels, self.runs, "wsum", self.metric)
 
     def compared(self, *, pairs: bool = False) -> Comparison:
         """Compare the runs with the first of them, or all pairs."""
-        options: dict[str, Any] = {}
-        if self.by and self.queries is not None and not pairs:
-            options = {"by": self.by, "queries": self.queries}
-        if not pairs:
-            options["baseline"] = next(iter(self.runs))
-        metrics = [self.metric] if pairs else self.several
-        return compare(
-            self.qrels, self.runs, metrics, columns=self.columns, **self.policies, **options
-        )
+        if pairs:
+            return self._call(compare, self.qrels, self.runs, [self.metric])
+        options: dict[str, Any] = {"baseline": next(iter(self.runs))}
+        if self.by and self.queries is not None:
+            options |= {"by": self.by, "queries": self.queries}
+        return self._call(compare, self.qrels, self.runs, self.several, **options)
 
-    def judged(self) -> pl.LazyFrame:
-        """Return the judged frame of a single run."""
-        (run,) = self.runs.values()
-        return judge(self.qrels, run, columns=self.columns, **self._of_frame())
+    def judged(self) -> dict[str, pl.LazyFrame]:
+        """Return the judged frame of each run."""
+        return self._of_each_run(judge, policies=JudgedOptions.__annotations__)
 
     def queries_judged(self) -> int:
         """Count the queries that are evaluated."""
-        (result,) = self._evaluated(_EVERY, ci=None).values()
+        (result,) = self._of_each_run(evaluate, _EVERY, ci=None).values()
         return result.per_query.height
 
     def pairs(self) -> dict[str, pl.LazyFrame]:
         """Pair the judgments with each run, for their scores."""
-        return {name: self._paired(run) for name, run in self.runs.items()}
+        return self._of_each_run(pair, policies=_RANKED)
 
     def agreements(self) -> dict[str, Result]:
         """Compute how each ranking agrees with the reference."""
-        policies = self._shared()
-        metrics = list(self.metrics) or list(AGREEMENT)
-        return {
-            name: agree(self.qrels, run, metrics, columns=self.columns, **policies)
-            for name, run in self.runs.items()
-        }  # fmt: skip
+        return self._of_each_run(agree, list(self.metrics) or list(AGREEMENT), policies=_RANKED)
 
     def rankings(self) -> dict[str, list[str]]:
         """Return the first documents of a query, in the reference and in each run."""
-        frames = {name: self._paired(run) for name, run in self.runs.items()}
+        frames = self.pairs()
         first = next(iter(frames.values()))
         query = self._query(first, "rank_a")
         sides = [(self.reference, first, "rank_a")]
@@ -172,10 +154,7 @@ class ChartSource:
         """Return grades in rank order: those passed by the user, or of one query in each run."""
         if self.grades is not None:
             return list(self.grades)
-        frames = {
-            name: judge(self.qrels, run, columns=self.columns, **self._of_frame())
-            for name, run in self.runs.items()
-        }
+        frames = self.judged()
         query = self._query(next(iter(frames.values())), RANK)
         found: dict[str, list[float | None]] = {}
         for name, judged in frames.items():
@@ -188,10 +167,8 @@ class ChartSource:
 
     def documents(self) -> dict[str, pl.LazyFrame]:
         """Count how often each run retrieves each document."""
-        named = (*_RANKED, *_SHOWN)
-        policies = {name: self.policies[name] for name in named if name in self.policies}
         return {
-            name: exposure(run, k=self.k, columns=self.columns, **policies)
+            name: self._call(exposure, run, k=self.k, policies=(*_RANKED, *_SHOWN))
             for name, run in self.runs.items()
         }
 
@@ -202,19 +179,16 @@ class ChartSource:
         if len(metrics) > 2:
             raise OptionError(f"two metrics are drawn against each other, not {len(metrics)}.")
         defaults = [metric for metric in reversed(TRADED) if metric not in metrics]
-        up, across = [*metrics, *defaults][:2]
-        return up, across
+        vertical, horizontal = [*metrics, *defaults][:2]
+        return vertical, horizontal
 
     def traded(self) -> dict[str, Result]:
         """Evaluate both metrics for each run."""
-        return self._evaluated(list(self.two_metrics))
+        return self._of_each_run(evaluate, list(self.two_metrics))
 
     def history(self) -> pl.DataFrame:
         """Read the stored results, the oldest first."""
         return history(self.folders, self.metrics or None)
-
-    def _paired(self, run: Source) -> pl.LazyFrame:
-        return pair(self.qrels, run, columns=self.columns, **self._shared())
 
     def _query(self, frame: pl.LazyFrame, rank: str) -> str:
         """Return the query to draw: the user's, or the first that has documents."""
@@ -230,19 +204,21 @@ class ChartSource:
             )
         return str(self.query)
 
-    def _of_frame(self) -> dict[str, Any]:
-        """Return the policies that decide what the judged frame holds."""
-        names = JudgedOptions.__annotations__
-        return {name: self.policies[name] for name in names if name in self.policies}
-
-    def _shared(self) -> dict[str, Any]:
-        """Return the policies that apply to two rankings as well."""
-        return {name: self.policies[name] for name in _RANKED if name in self.policies}
-
-    def _evaluated(self, metrics: Any, **options: Any) -> dict[str, Result]:
+    def _of_each_run(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Call a function with the judgments and each run, and return its results by name."""
         return {
-            name: evaluate(
-                self.qrels, run, metrics, columns=self.columns, **self.policies, **options
-            )
+            name: self._call(function, self.qrels, run, *args, **options)
             for name, run in self.runs.items()
         }
+
+    def _call(
+        self, function: Callable[..., Any], *args: Any,
+        policies: Iterable[str] | None = None, **options: Any,
+    ) -> Any:  # fmt: skip
+        """Call a function of the library with the user's columns and policies.
+
+        policies: the names of those that the function takes; None: all.
+        """
+        names = self.policies if policies is None else policies
+        taken = {name: self.policies[name] for name in names if name in self.policies}
+        return function(*args, columns=self.columns, **taken, **options)

@@ -10,19 +10,9 @@ import polars as pl
 from rankframe.analysis.curves.area import area_under
 from rankframe.core.messages import number_of
 from rankframe.core.wording import plain_text
-from rankframe.present.charts.canvas import (
-    Canvas,
-    Chart,
-    Look,
-    chart_of,
-    colour,
-    diagonal,
-    in_words,
-    layered,
-    lines,
-    named,
-)
-from rankframe.present.charts.chart_inputs import between, with_direction
+from rankframe.present.charts import marks
+from rankframe.present.charts.canvas import Canvas, Chart, Look
+from rankframe.present.charts.chart_inputs import between, in_words, with_direction
 from rankframe.present.charts.registry import chart
 
 __all__ = ["cumulative_gain", "metric_at_k", "precision_recall", "roc"]
@@ -46,15 +36,13 @@ def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     >>> rf.plot.roc({"mine": points}).to_dict()["layer"][1]["mark"]["type"]
     'line'
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     axes = ("false positive rate", "true positive rate")
-    curved = lines(curves, "fpr", "tpr", axes, shares=True, on=on)
-    subtitle = [f"{_of_what(curves)}; the dashed line is chance", *_areas(curves, "fpr", _whole)]
-    return on.finished(
-        layered(diagonal(on, "fpr", "tpr"), curved),
-        "ROC: relevant documents found, by score",
-        subtitle,
-    )
+    chance = on.diagonal("fpr", "tpr").encode(x="fpr:Q", y="tpr:Q")
+    drawn = marks.layered(chance, on.lines(curves, "fpr", "tpr", axes, shares=True))
+    whole = _areas(curves, lambda points: (points["fpr"].first(), points["fpr"].last()) == (0, 1))
+    subtitle = [f"{_of_what(curves)}; the dashed line is chance", *whole]
+    return on.finished(drawn, "ROC: relevant documents found, by score", subtitle)
 
 
 @chart(inputs=lambda source: (source.curves("precision_recall"),))
@@ -64,9 +52,10 @@ def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -
     Recall is of all relevant documents, retrieved or not (`recall_of="retrieved"`).
     `interpolated=True` for trec_eval's eleven points.
     """
-    on = Canvas.of(look)
-    drawn = lines(curves, "recall", "precision", ("recall", "precision"), shares=True, on=on)
-    subtitle = [f"{_of_what(curves)}; higher is better", *_areas(curves, "recall", _by_score)]
+    on = Canvas.from_look(look)
+    drawn = on.lines(curves, "recall", "precision", ("recall", "precision"), shares=True)
+    by_score = _areas(curves, lambda points: points["recall"].first() == 0)
+    subtitle = [f"{_of_what(curves)}; higher is better", *by_score]
     return on.finished(drawn, "Precision against recall", subtitle)
 
 
@@ -82,20 +71,22 @@ def metric_at_k(
     """Draw a metric over its cutoffs, with intervals where the curves have them:
     `{name: rf.curve(qrels, run, "metric_at_k", metric="ndcg", ci="bootstrap")}`.
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     axes = ("cutoff k", with_direction(metric))
-    curved = lines(curves, "k", "value", axes, shares=False, on=on)
+    curved = on.lines(curves, "k", "value", axes, shares=False)
     title, subtitle = f"{metric} at each cutoff", [_of_what(curves)]
     ends = {"ci_low", "ci_high"}
     bounded = all(ends <= set(points.columns) for points in curves.values())
     if not bounded or not any(points["ci_low"].count() for points in curves.values()):
         return on.finished(curved, title, subtitle)
     band = (
-        chart_of(named(curves, ["k", "ci_low", "ci_high"]))
+        marks.chart_of(marks.named(curves, ["k", "ci_low", "ci_high"]))
         .mark_area(opacity=0.15)
-        .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=colour(list(curves)))
+        .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=marks.colour(list(curves)))
     )
-    return on.finished(layered(curved, band), title, [*subtitle, "bands: intervals of the means"])
+    return on.finished(
+        marks.layered(curved, band), title, [*subtitle, "bands: intervals of the means"]
+    )
 
 
 @chart(
@@ -113,14 +104,14 @@ def cumulative_gain(
 
     queries: the number of queries of the means, for the subtitle.
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     shown = {"found": "dcg", "at best": "ideal_dcg"}
     curves = {
         name: points.select("k", value=column) if column in points.columns else points
         for name, column in shown.items()
     }
     axes = ("cutoff k", "discounted cumulative gain (higher is better)")
-    drawn = lines(curves, "k", "value", axes, shares=False, zero=True, on=on)
+    drawn = on.lines(curves, "k", "value", axes, shares=False, zero=True)
     over = "queries" if queries is None else number_of(queries, "query")
     subtitle = [f"mean over {over}: what was found, and the best possible list"]
     return on.finished(drawn, "Gain down the list", subtitle)
@@ -140,22 +131,17 @@ def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
 
 
 def _areas(
-    curves: Mapping[str, pl.DataFrame], x: str, measured: Callable[[pl.Series], bool]
+    curves: Mapping[str, pl.DataFrame], is_complete: Callable[[pl.DataFrame], bool]
 ) -> list[str]:
-    """Say the area under each curve, if there are only a few."""
+    """Say the area under each curve, if there are only a few.
+
+    is_complete: whether the points of a curve begin and end where its area does.
+    """
     if len(curves) > _MOST_AREAS:
         return []
     areas = [
         f"{plain_text(name, 24)} {area_under(points):.3f}"
         for name, points in curves.items()
-        if points.height and "queries" not in points.columns and measured(points[x])
+        if points.height and "queries" not in points.columns and is_complete(points)
     ]
     return [f"area under the curve: {', '.join(areas)}"] if areas else []
-
-
-def _whole(along: pl.Series) -> bool:
-    return along.first() == 0 and along.last() == 1
-
-
-def _by_score(along: pl.Series) -> bool:
-    return along.first() == 0

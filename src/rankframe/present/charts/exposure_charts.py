@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
+import numpy as np
 import polars as pl
 
 from rankframe.core.columns import DOC
@@ -13,21 +14,11 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.wording import distinct_texts
 from rankframe.metrics.catalogue import gini
-from rankframe.present.charts.canvas import (
-    Canvas,
-    Chart,
-    Look,
-    alt,
-    chart_of,
-    colours_of,
-    diagonal,
-    in_words,
-    layered,
-    legend,
-    lines,
-    tip,
-)
-from rankframe.present.charts.chart_inputs import between
+from rankframe.present.charts import marks
+from rankframe.present.charts.canvas import Canvas, Chart, Look
+from rankframe.present.charts.chart_inputs import ALONE, between, in_words
+from rankframe.present.charts.marks import across, alt, tip, up
+from rankframe.present.charts.palette import SAME
 from rankframe.present.charts.registry import chart
 
 __all__ = ["exposure", "popularity"]
@@ -39,7 +30,6 @@ Documents: TypeAlias = (
 _LABEL = 24  # characters of a name
 _MOST_BINS = 12  # of popularity
 _TOP = re.compile(r"shown_top([1-9]\d*)")
-_ALONE = "run"  # what has no name
 
 
 @chart(
@@ -60,41 +50,34 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     >>> [(row["documents"], row["places"]) for row in drawn["layer"][1]["data"]["values"]]
     [(0.0, 0.0), (0.25, 0.0), (0.75, 0.5), (1.0, 1.0)]
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     frames = _frames(documents)
     everything = all(frame["in_catalogue"].any() for frame in frames.values())
     inside = pl.col("in_catalogue") if everything else pl.col("shown") > 0
-    over = "catalogue" if everything else "shown"
     curves, counts, outside = {}, [], 0.0
     for name, label in distinct_texts(list(frames), _LABEL).items():
-        frame = frames[name]
-        places, total = int(frame.filter(inside)["shown"].sum()), int(frame["shown"].sum())
+        frame, kept = frames[name], frames[name].filter(inside)
+        places, total = int(kept["shown"].sum()), int(frame["shown"].sum())
         if not places:
             raise OptionError(
                 f"no document of the catalogue is shown by {name!r}: nothing to draw."
             )
-        coefficient = frame.select(gini(over=over)).item()
-        curves[_with_gini(label, coefficient)] = _lorenz(frame.filter(inside))
-        counts.append(frame.filter(inside).height)
+        coefficient = frame.select(gini(over="catalogue" if everything else "shown")).item()
+        own = "" if coefficient is None else f" (Gini {coefficient:.3f})"
+        curves[f"{label}{own}"] = _lorenz(kept)
+        counts.append(kept.height)
         outside = max(outside, 1 - places / total)
     of_what = "documents of the catalogue" if everything else "documents shown at all"
     axes = (f"share of {of_what}, the least shown first", "share of all places")
-    drawn = lines(curves, "documents", "places", axes, shares=True, on=on)
+    equal = on.diagonal("documents", "places").encode(x="documents:Q", y="places:Q")
+    drawn = marks.layered(equal, on.lines(curves, "documents", "places", axes, shares=True))
     subtitle = [
         f"{_lists(frames)}; {between(counts, 'document')}",
         "dashed: all are shown equally often, Gini 0; one takes everything: Gini 1",
     ]
     if outside:
         subtitle.append(f"without places of documents outside the catalogue: up to {outside:.1%}")
-    return on.finished(
-        layered(diagonal(on, "documents", "places"), drawn),
-        "How evenly documents are shown",
-        subtitle,
-    )
-
-
-def _with_gini(label: str, coefficient: float | None) -> str:
-    return label if coefficient is None else f"{label} (Gini {coefficient:.3f})"
+    return on.finished(drawn, "How evenly documents are shown", subtitle)
 
 
 def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
@@ -128,49 +111,46 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
     >>> [(row["users"], row["share"]) for row in rows[:3]]
     [('0', 0.0), ('1', 0.5), ('2–3', 0.5)]
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     frames = _frames(documents)
     for name, frame in frames.items():
         if frame["popularity"].null_count():
-            raise OptionError(
-                f"nobody subtitle how popular the documents of {name!r} are: give ",
-                Option("train"),
-                ".",
-            )
+            unknown = f"it is not known how popular the documents of {name!r} are: give "
+            raise OptionError(unknown, Option("train"), ".")
         if not frame["shown"].sum():
             raise OptionError(f"{name!r} shows nothing: there is nothing to draw.")
     highest = max(int(frame["popularity"].max() or 0) for frame in frames.values())  # pyright: ignore[reportArgumentType]
     starts, labels = _ranges(highest)
     names = distinct_texts(list(frames), _LABEL)
-    rows = [
-        row
-        for name, frame in frames.items()
-        for row in _shares(frame, "shown", starts, labels, names[name])
-    ]
     first = next(iter(frames.values()))
-    references = {"the catalogue": ("in_catalogue", on.ink), "train": ("interactions", "#a6a6a6")}
-    references = {f"{name}'s own" if name in names.values() else name: style
-              for name, style in references.items()}  # fmt: skip
-    for label, (column, _) in references.items():
-        rows += _shares(first, column, starts, labels, label)
-    order = [*names.values(), *references]
-    colours = [*colours_of(len(names)), *(ink for _, ink in references.values())]
+    references = {("the catalogue", "in_catalogue"): on.ink, ("train", "interactions"): SAME}
+    bars = [(names[name], frame, "shown") for name, frame in frames.items()]
+    bars += [
+        (f"{name}'s own" if name in names.values() else name, first, column)
+        for name, column in references
+    ]
+    rows = [
+        {"system": system, "users": label, "share": share}
+        for system, frame, column in bars
+        for label, share in zip(labels, _shares(frame, column, starts), strict=True)
+    ]
+    order = [system for system, _, _ in bars]
+    colours = [*marks.colours_of(len(names)), *references.values()]
     scale = alt.Scale(domain=order, range=colours)
-    ways = alt.Scale(domain=order, range=[*([[1, 0]] * len(names)), [6, 3], [2, 2]])
-    base = chart_of(rows).encode(
-        x=alt.X("users:O", title="popularity: queries that have the document in train",
-                sort=labels, axis=alt.Axis(labelAngle=-40 if len(labels) > 6 else 0)),
-        y=alt.Y("share:Q", title="share", axis=alt.Axis(format=".0%")),
-        color=alt.Color("system:N", scale=scale, legend=legend(order)),
+    dashes = alt.Scale(domain=order, range=[*([[1, 0]] * len(names)), [6, 3], [2, 2]])
+    legend = marks.legend(order)
+    base = marks.chart_of(rows).encode(
+        x=across("users:O", "popularity: queries that have the document in train",
+                 sort=labels, labelAngle=-40 if len(labels) > 6 else 0),
+        y=up("share:Q", "share", format=".0%"),
+        color=alt.Color("system:N", scale=scale, legend=legend),
         tooltip=["system:N", "users:N", tip("share:Q", ".2%")],
     )  # fmt: skip
-    dashed = alt.StrokeDash("system:N", scale=ways, legend=legend(order))
-    drawn = layered(
-        base.mark_line(strokeWidth=2).encode(strokeDash=dashed),
-        # dots have no legend of their own
-        base.mark_circle(size=36, opacity=1).encode(
-            color=alt.Color("system:N", scale=scale, legend=None)
-        ),
+    lines = base.mark_line(strokeWidth=2)
+    circles = base.mark_circle(size=36, opacity=1)  # without a legend of their own
+    drawn = marks.layered(
+        lines.encode(strokeDash=alt.StrokeDash("system:N", scale=dashes, legend=legend)),
+        circles.encode(color=alt.Color("system:N", scale=scale, legend=None)),
     )
     catalogue = number_of(int(first["in_catalogue"].sum()), "document")
     subtitle = [
@@ -196,29 +176,17 @@ def _ranges(highest: int) -> tuple[list[int], list[str]]:
     ]
 
 
-def _shares(
-    frame: pl.DataFrame, column: str, starts: Sequence[int], labels: Sequence[str], system: str
-) -> list[dict[str, Any]]:
-    """Return the share of each range in the sum of a column."""
+def _shares(frame: pl.DataFrame, column: str, starts: Sequence[int]) -> list[float]:
+    """Return the share of each range of popularity in the sum of a column of counts."""
     place = pl.Series(starts).search_sorted(frame["popularity"], side="right") - 1
     weights = frame[column].cast(pl.Float64)
-    sums = (
-        pl.DataFrame({"place": place, "weight": weights})
-        .sort("place")
-        .group_by("place", maintain_order=True)
-        .agg(pl.col("weight").sum())
-    )
-    found = dict(zip(sums["place"], sums["weight"], strict=True))
-    total = sum(found.values()) or 1.0
-    return [
-        {"system": system, "users": label, "share": found.get(index, 0.0) / total}
-        for index, label in enumerate(labels)
-    ]
+    sums = np.bincount(place, weights, minlength=len(starts))
+    return (sums / (sums.sum() or 1.0)).tolist()
 
 
 def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
     """The documents frames by name, collected."""
-    tables = documents if isinstance(documents, Mapping) else {_ALONE: documents}
+    tables = documents if isinstance(documents, Mapping) else {ALONE: documents}
     found = {}
     for name, table in tables.items():
         frame = table.collect() if isinstance(table, pl.LazyFrame) else table

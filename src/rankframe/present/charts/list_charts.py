@@ -13,19 +13,10 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of, shown
 from rankframe.core.wording import distinct_texts
 from rankframe.io.lists import from_relevance
-from rankframe.present.charts.canvas import (
-    Canvas,
-    Chart,
-    Look,
-    alt,
-    categories,
-    chart_of,
-    layered,
-    numbered,
-    text_in_cells,
-    tip,
-)
+from rankframe.present.charts import marks
+from rankframe.present.charts.canvas import Canvas, Chart, Look
 from rankframe.present.charts.chart_inputs import Grades, grade_text, lists_of, with_direction
+from rankframe.present.charts.marks import across, alt, up
 from rankframe.present.charts.palette import COLOURS, OTHER, RELEVANT, UNJUDGED, shades, text_on
 from rankframe.present.charts.registry import chart
 
@@ -54,32 +45,26 @@ def strip(
     >>> rf.plot.strip([1, 0, 1]).to_dict()["title"]["subtitle"]
     ['2 of 3 documents are relevant, at the ranks 1, 3']
     """
-    on = Canvas.of(look)
-    lists, cut = _cut(lists_of(relevance))
-    labels = distinct_texts(lists, _LONGEST)
-    rows = [
-        {"list": labels[name], "rank": rank, "kind": _kind(grade, rel), "grade": grade_text(grade),
-         "ink": text_on(_KINDS[_kind(grade, rel)])}
-        for name, grades in lists.items()
-        for rank, grade in enumerate(grades, start=1)
-    ]  # fmt: skip
+    on = Canvas.from_look(look)
+    lists, cut = _cut(relevance)
+    rows, labels = _ranked(lists, rel)
     longest = max(map(len, lists.values()))
     width = on.wide(min(_CELL * longest, 640))
-    base = chart_of(rows).encode(
-        x=_ranks(longest, width),
-        y=alt.Y("list:N", title=None, sort=list(labels.values()),
-                axis=None if len(lists) == 1 else alt.Axis(ticks=False, domain=False)),
-        tooltip=["rank:O", "kind:N", "grade:N"],
-    )  # fmt: skip
-    cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2, cornerRadius=3).encode(
-        color=_kinds({row["kind"] for row in rows}),
+    beside: dict[str, Any] = (
+        {"axis": None} if len(lists) == 1 else {"ticks": False, "domain": False}
     )
-    layers = [cells]
+    base = marks.chart_of(rows).encode(
+        x=_ranks(longest, width),
+        y=up("list:N", sort=labels, **beside),
+        tooltip=["rank:O", "kind:N", "grade:N"],
+    )
+    cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2, cornerRadius=3)
+    layers = [cells.encode(color=_kinds(rows))]
     if width / longest >= _LABELLED:
         judged = base.transform_filter("datum.grade != 'unjudged'")
-        layers.append(text_in_cells(judged, "grade:N", fontSize=10))
-    drawn = on.sized(numbered(*layers), width, (_CELL + 6) * len(lists))
-    subtitle = [_found(grades, name, rel) for name, grades in lists.items()][:4]
+        layers.append(marks.text_in_cells(judged, "grade:N", fontSize=10))
+    drawn = on.sized(marks.numbered(*layers), width, (_CELL + 6) * len(lists))
+    subtitle = [_count_relevant(grades, name, rel) for name, grades in lists.items()][:4]
     return on.finished(drawn, "What is relevant, rank by rank", [*subtitle, *cut])
 
 
@@ -95,46 +80,37 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
     >>> rf.plot.grades([3, 0, 2]).to_dict()["title"]["subtitle"]
     ['3 documents; grades from 0 to 3, higher is better']
     """
-    on = Canvas.of(look)
-    lists, cut = _cut(lists_of(values))
-    labels = distinct_texts(lists, _LONGEST)
-    rows = [
-        {"list": labels[name], "rank": rank, "grade": grade, "text": grade_text(grade)}
-        for name, ranking in lists.items()
-        for rank, grade in enumerate(ranking, start=1)
-        if grade is not None
-    ]
+    on = Canvas.from_look(look)
+    lists, cut = _cut(values)
+    rows, labels = _ranked(lists)
+    rows = [row for row in rows if row["value"] is not None]
     if not rows:
         raise OptionError("no document of the list was judged: there are no grades to draw.")
-    levels = sorted({row["grade"] for row in rows})
-    texts = [grade_text(grade) for grade in levels]
+    texts = [grade_text(grade) for grade in sorted({row["value"] for row in rows})]
     longest = max(map(len, lists.values()))
     width = on.wide(max(min(_CELL * longest, 640), 200))
-    base = chart_of(rows).encode(
+    base = marks.chart_of(rows).encode(
         x=_ranks(longest, width),
-        y=alt.Y("grade:Q", title="grade", axis=alt.Axis(tickMinStep=1)),
-        color=alt.Color(
-            "text:N", title="grade", scale=alt.Scale(domain=texts, range=shades(len(texts))),
-            legend=alt.Legend(orient="bottom"),
+        y=up("value:Q", "grade", tickMinStep=1),
+        color=marks.categories(
+            "grade:N", dict(zip(texts, shades(len(texts)), strict=True)), "grade"
         ),
-        tooltip=["rank:O", "grade:Q"],
-    )  # fmt: skip
-    marks = [
+        tooltip=["rank:O", marks.alt.Tooltip("value:Q", title="grade")],
+    )
+    zeros = base.transform_filter("datum.value == 0")
+    layers = [
         base.mark_bar(stroke=on.ink, strokeWidth=0.5, strokeOpacity=0.6),
-        base.transform_filter("datum.grade == 0").mark_point(
-            filled=True, size=70, opacity=1, stroke=on.ink, strokeWidth=0.5
-        ),
+        marks.dots(zeros, 70, stroke=on.ink, strokeWidth=0.5),
     ]
     if width / longest >= _LABELLED:
-        marks.append(base.mark_text(dy=-11, fontSize=10, color=on.ink).encode(
-            text="text:N", color=alt.value(on.ink)))  # fmt: skip
-    panel = layered(*marks)
-    if len(lists) > 1:
-        panel = on.panels(panel, "list", list(labels.values()), 170 * len(lists), 30, width)
-    else:
-        panel = panel.properties(width=width, height=max(on.high(170), 30))
-    subtitle = f"{_documents(lists)}; grades from {texts[0]} to {texts[-1]}, higher is better"
-    return on.finished(panel, "Grades down the list", [subtitle, *cut])
+        numbers = base.mark_text(dy=-11, fontSize=10, color=on.ink)
+        layers.append(numbers.encode(text="grade:N", color=alt.value(on.ink)))
+    drawn = on.panels(
+        marks.layered(*layers), "list", labels, 170 * len(lists), 30, width, alone=170
+    )
+    of_what = f"{len(lists)} lists" if len(lists) > 1 else number_of(longest, "document")
+    subtitle = f"{of_what}; grades from {texts[0]} to {texts[-1]}, higher is better"
+    return on.finished(drawn, "Grades down the list", [subtitle, *cut])
 
 
 @chart(
@@ -161,46 +137,39 @@ def precision_at(
     >>> [round(row["value"], 2) for row in drawn["data"]["values"]]
     [1.0, 0.5, 0.67, 0.5]
     """
-    on = Canvas.of(look)
-    lists, cut = _cut(lists_of(relevance))
+    on = Canvas.from_look(look)
+    lists, cut = _cut(relevance)
     if len(lists) > 1:
         raise OptionError(f"one list is drawn, not {len(lists)}: {', '.join(lists)}.")
     ((name, ranking),) = lists.items()
     qrels, run = from_relevance({"list": ranking})
-    points = curve(
-        qrels, run, "metric_at_k", metric=metric, ks=range(1, len(ranking) + 1), rel=rel,
-        no_overlap="zero",
-    )  # fmt: skip
+    ks = range(1, len(ranking) + 1)
+    points = curve(qrels, run, "metric_at_k", metric=metric, ks=ks, rel=rel, no_overlap="zero")
     rows = [
-        {"rank": rank, "value": value, "kind": _kind(grade, rel), "grade": grade_text(grade),
-         "label": "" if value is None else f"{value:.2f}"}
-        for rank, value, grade in zip(points["k"], points["value"], ranking, strict=True)
-    ]  # fmt: skip
+        row | {"value": value, "label": "" if value is None else f"{value:.2f}"}
+        for row, value in zip(_ranked(lists, rel)[0], points["value"], strict=True)
+    ]
     width = on.wide(max(min(34 * len(ranking), 640), 240))
-    top = max((row["value"] or 0.0 for row in rows), default=0.0)
-    high = 1.0 if top <= 1 else top
-    base = chart_of(rows).encode(
+    high = max(1.0, *(row["value"] or 0.0 for row in rows))
+    base = marks.chart_of(rows).encode(
         x=_ranks(len(ranking), width),
-        y=alt.Y(
-            "value:Q", title=f"{metric} at this rank", scale=alt.Scale(domain=[0, high * 1.08]),
-            axis=alt.Axis(values=[high * step / 5 for step in range(6)], format=".2~f"),
-        ),
+        y=up("value:Q", f"{metric} at this rank", scale={"domain": [0, high * 1.08]},
+             values=[high * step / 5 for step in range(6)], format=".2~f"),
     )  # fmt: skip
-    bars = base.mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2).encode(
-        color=_kinds({row["kind"] for row in rows}),
-        tooltip=["rank:O", tip("value:Q"), "kind:N", "grade:N"],
-    )
-    labels = (
-        base.transform_filter("datum.kind == 'relevant'")
-        .mark_text(dy=-7, fontSize=10, fontWeight="bold", color=on.ink, baseline="bottom")
-        .encode(text="label:N")
-    )
-    wide_enough = width / len(ranking) >= 22
-    drawn = on.sized(layered(*([bars, labels] if wide_enough else [bars])), width, 230)
+    layers = [
+        base.mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2).encode(
+            color=_kinds(rows), tooltip=["rank:O", marks.tip("value:Q"), "kind:N", "grade:N"]
+        )
+    ]
+    if width / len(ranking) >= 22:
+        relevant = base.transform_filter("datum.kind == 'relevant'")
+        bold = {"fontSize": 10, "fontWeight": "bold", "baseline": "bottom"}
+        layers.append(relevant.mark_text(dy=-7, color=on.ink, **bold).encode(text="label:N"))
     subtitle = [
-        _found(ranking, name, rel),
+        _count_relevant(ranking, name, rel),
         f"{with_direction(metric)}; labels at relevant documents",
     ]
+    drawn = on.sized(marks.layered(*layers), width, 230)
     return on.finished(drawn, f"{metric} at each rank", [*subtitle, *cut])
 
 
@@ -226,63 +195,40 @@ def reciprocal_rank(
     >>> rf.plot.reciprocal_rank([0, 0, 1]).to_dict()["title"]["subtitle"][0]
     'the first relevant document is at rank 3: 1/3 = 0.333'
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     lists = {} if relevance is None else lists_of(relevance)
-    firsts = {
-        name: next(
-            (rank for rank, grade in enumerate(ranking, 1) if _kind(grade, rel) == "relevant"), None
-        )
-        for name, ranking in lists.items()
-    }
-    last = max([_ranks_to(k), *(rank for rank in firsts.values() if rank is not None)])
+    firsts = {name: next(iter(_relevant(ranking, rel)), None) for name, ranking in lists.items()}
+    last = max([_last_rank(k), *filter(None, firsts.values())])
     rows = [{"rank": rank, "value": 1 / rank} for rank in range(1, min(last, 1_000) + 1)]
-    base = chart_of(rows).encode(
-        x=alt.X("rank:Q", title="rank of the first relevant document",
-                scale=alt.Scale(domain=[1, max(len(rows), 2)], nice=False),
-                axis=alt.Axis(tickMinStep=1, format="d")),
-        y=alt.Y("value:Q", title="reciprocal rank (higher is better)",
-                scale=alt.Scale(domain=[0, 1])),
-        tooltip=["rank:Q", tip("value:Q")],
+    base = marks.chart_of(rows).encode(
+        x=across("rank:Q", "rank of the first relevant document", tickMinStep=1, format="d",
+                 scale={"domain": [1, max(len(rows), 2)], "nice": False}),
+        y=up("value:Q", "reciprocal rank (higher is better)", scale={"domain": [0, 1]}),
+        tooltip=["rank:Q", marks.tip("value:Q")],
     )  # fmt: skip
     layers = [
         base.mark_line(strokeWidth=2, color=COLOURS[0]),
-        base.mark_point(filled=True, size=30, color=COLOURS[0], opacity=1),
+        marks.dots(base, 30, color=COLOURS[0]),
     ]
-    subtitle = []
-    marked: dict[int, list[str]] = {}
+    subtitle, points = [], {}
     for name, rank in firsts.items():
-        owner = f"{name}: " if name else ""
-        if rank is None:
-            subtitle.append(f"{owner}no document of the list is relevant: the value is 0")
-            continue
-        subtitle.append(
-            f"{owner}the first relevant document is at rank {rank:,}: 1/{rank:,} = {1 / rank:.3f}"
-        )
-        marked.setdefault(rank, []).append(name)
-    if marked:
-        points = [
-            {"rank": rank, "value": 1 / rank, "label": f"1/{rank} = {1 / rank:.3f}"}
-            for rank in marked
-        ]
-        first = chart_of(points).encode(x="rank:Q", y="value:Q")
-        layers += [
-            first.mark_point(filled=True, size=150, color=COLOURS[1], opacity=1),
-            first.mark_text(align="left", dx=10, dy=-8, fontWeight="bold", color=on.ink).encode(
-                text="label:N"
-            ),
-        ]
+        text = "no document of the list is relevant: the value is 0"
+        if rank is not None:
+            points[rank] = {"rank": rank, "value": 1 / rank, "label": f"1/{rank} = {1 / rank:.3f}"}
+            text = f"the first relevant document is at rank {rank:,}: 1/{rank:,} = {1 / rank:.3f}"
+        subtitle.append(_owned(name, text))
+    if points:
+        first = marks.chart_of(points.values()).encode(x="rank:Q", y="value:Q")
+        label = first.mark_text(align="left", dx=10, dy=-8, fontWeight="bold", color=on.ink)
+        layers += [marks.dots(first, 150, color=COLOURS[1]), label.encode(text="label:N")]
     subtitle = subtitle[:4] or [f"ranks 1 to {len(rows):,}"]
-    return on.finished(on.sized(layered(*layers)), "Reciprocal rank by position", subtitle)
+    return on.finished(on.sized(marks.layered(*layers)), "Reciprocal rank by position", subtitle)
 
 
-@chart(
-    takes="nothing",
-    inputs=lambda source: (source.k,),
-    example="",
-)
+@chart(takes="nothing", inputs=lambda source: (source.k,), example="")
 def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
     """Draw what each rank weighs: the discounts of the metrics as bars, below each other."""
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     weights: dict[str, Callable[[pl.Expr], pl.Expr]] = {
         "ndcg: 1 / log2(i + 1)": lambda i: 1 / (i + 1).log(2),
         "reciprocal rank: 1 / i": lambda i: 1 / i,
@@ -291,76 +237,89 @@ def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
         "err, if each document satisfies half: 2^(1 − i) / i": lambda i: 2.0 ** (1 - i) / i,
         "precision: 1": lambda i: i * 0.0 + 1,
     }
-    ranks = pl.DataFrame({"rank": range(1, _ranks_to(k) + 1)})
-    rows = [
-        {"system": name, **row}
-        for name, weigh in weights.items()
-        for row in ranks.select("rank", value=weigh(pl.col("rank").cast(pl.Float64))).to_dicts()
-    ]
-    width = on.wide()
-    panel = (
-        chart_of(rows)
-        .mark_bar(color=COLOURS[0])
-        .encode(
-            x=_ranks(k, width),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]),
-                    axis=alt.Axis(values=[0, 0.5, 1])),
-            tooltip=["system:N", "rank:O", tip("value:Q")],
-        )
-    )  # fmt: skip
+    ranks = pl.DataFrame({"rank": range(1, _last_rank(k) + 1)})
+    rank = pl.col("rank").cast(pl.Float64)
+    frames = {name: ranks.with_columns(value=weigh(rank)) for name, weigh in weights.items()}
+    panel = marks.chart_of(marks.named(frames, ["rank", "value"])).mark_bar(color=COLOURS[0])
+    panel = panel.encode(
+        x=_ranks(k, on.wide()),
+        y=up("value:Q", scale={"domain": [0, 1]}, values=[0, 0.5, 1]),
+        tooltip=["system:N", "rank:O", marks.tip("value:Q")],
+    )
     drawn = on.panels(panel, "system", list(weights), 64 * len(weights), 20)
     subtitle = [f"weights of the ranks i = 1 to {k:,}, relative to the first rank"]
     return on.finished(drawn, "What each rank weighs", subtitle)
 
 
-def _ranks_to(k: int) -> int:
+def _last_rank(k: int) -> int:
     if not is_count(k) or k > 1_000:
         raise OptionError(f"k must be a whole number from 1 to 1,000, not {shown(k)}.")
     return int(k)
 
 
-def _cut(lists: Mapping[str, list[Any]]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Cut long lists, with a note that says so."""
+def _cut(relevance: Grades | Mapping[str, Grades]) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return lists of grades by name, long ones cut, with a note that says so."""
+    lists = lists_of(relevance)
     longest = max(map(len, lists.values()))
     if longest <= _MOST_RANKS:
-        return dict(lists), []
-    subtitle = f"the first {_MOST_RANKS} of {longest:,} ranks"
-    return {name: grades[:_MOST_RANKS] for name, grades in lists.items()}, [subtitle]
+        return lists, []
+    note = f"the first {_MOST_RANKS} of {longest:,} ranks"
+    return {name: grades[:_MOST_RANKS] for name, grades in lists.items()}, [note]
 
 
-def _kind(grade: float | None, rel: float | None) -> str:
-    if grade is None:
-        return "unjudged"
-    return "relevant" if (grade > 0 if rel is None else grade >= rel) else "not relevant"
+def _ranked(
+    lists: Mapping[str, list[Any]], rel: float | None = None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a row per document of each list, and the labels of the lists."""
+    labels = distinct_texts(lists, _LONGEST)
+    rows = []
+    for name, grades in lists.items():
+        relevant = set(_relevant(grades, rel))
+        for rank, grade in enumerate(grades, start=1):
+            kind = "relevant" if rank in relevant else "not relevant"
+            kind = "unjudged" if grade is None else kind
+            rows.append({
+                "list": labels[name], "rank": rank, "value": grade, "grade": grade_text(grade),
+                "kind": kind, "ink": text_on(_KINDS[kind]),
+            })  # fmt: skip
+    return rows, list(labels.values())
 
 
-def _kinds(there: set[str]) -> Any:
+def _relevant(grades: list[Any], rel: float | None) -> list[int]:
+    """Return the ranks of relevant documents."""
+    return [
+        rank
+        for rank, grade in enumerate(grades, start=1)
+        if grade is not None and (grade > 0 if rel is None else grade >= rel)
+    ]
+
+
+def _kinds(rows: list[dict[str, Any]]) -> Any:
     """Encode what is relevant, with a legend of the kinds that there are."""
-    return categories("kind:N", {kind: style for kind, style in _KINDS.items() if kind in there})
+    used = {row["kind"] for row in rows}
+    return marks.categories("kind:N", {kind: ink for kind, ink in _KINDS.items() if kind in used})
 
 
 def _ranks(count: int, width: float) -> Any:
     """Encode ranks on an axis, with as many numbers as there is room for."""
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if width / count * step >= _LABELLED)
-    values = [1, *range(step, count + 1, step)] if step > 1 else list(range(1, count + 1))
-    axis = alt.Axis(labelAngle=0, values=values, ticks=False, labelPadding=7)
-    return alt.X(
-        "rank:O", title="rank", axis=axis, scale=alt.Scale(domain=list(range(1, count + 1)))
-    )
+    ranks = list(range(1, count + 1))
+    values = [1, *range(step, count + 1, step)] if step > 1 else ranks
+    return across("rank:O", "rank", scale={"domain": ranks}, values=values,
+                  labelAngle=0, ticks=False, labelPadding=7)  # fmt: skip
 
 
-def _documents(lists: Mapping[str, list[Any]]) -> str:
-    counts = [len(grades) for grades in lists.values()]
-    return number_of(counts[0], "document") if len(counts) == 1 else f"{len(counts)} lists"
+def _owned(name: str, text: str) -> str:
+    """Write the name of a list before a text, if it has one."""
+    return f"{name}: {text}" if name else text
 
 
-def _found(grades: list[Any], name: str, rel: float | None) -> str:
+def _count_relevant(grades: list[Any], name: str, rel: float | None) -> str:
     """Say how many documents are relevant, and at which ranks."""
-    places = [rank for rank, grade in enumerate(grades, 1) if _kind(grade, rel) == "relevant"]
-    where = ", ".join(map(str, places[:10])) + (", …" if len(places) > 10 else "")
-    owner = f"{name}: " if name else ""
-    subtitle = f"{owner}{len(places):,} of {number_of(len(grades), 'document')} "
-    subtitle += "is relevant" if len(places) == 1 else "are relevant"
-    if not places:
-        return subtitle
-    return f"{subtitle}, at the rank{'s' if len(places) > 1 else ''} {where}"
+    ranks = _relevant(grades, rel)
+    verb = "is" if len(ranks) == 1 else "are"
+    text = f"{len(ranks):,} of {number_of(len(grades), 'document')} {verb} relevant"
+    if ranks:
+        first = ", ".join(map(str, ranks[:10])) + (", …" if len(ranks) > 10 else "")
+        text += f", at the rank{'s' if len(ranks) > 1 else ''} {first}"
+    return _owned(name, text)

@@ -30,7 +30,7 @@ class InScript(json.JSONEncoder):
         return super().encode(o).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-class _Whole:
+class _Offline:
     def save(self, fp: Any, *args: Any, **options: Any) -> None:
         """Save it, as altair does."""
         kind = next(iter(args), None) or options.get("format") or Path(str(fp)).suffix[1:]
@@ -76,15 +76,15 @@ class _Whole:
         return {**bundle, "text/html": page.replace(json.dumps(spec), InScript().encode(spec))}
 
 
-class WholeChart(_Whole, altair.Chart):
+class OfflineChart(_Offline, altair.Chart):
     """Draw one picture, without a network."""
 
 
-class WholeLayerChart(_Whole, altair.LayerChart):
+class OfflineLayerChart(_Offline, altair.LayerChart):
     """Draw pictures on top of each other, without a network."""
 
 
-class WholeFacetChart(_Whole, altair.FacetChart):
+class OfflineFacetChart(_Offline, altair.FacetChart):
     """Draw the same picture of several parts, without a network."""
 
 

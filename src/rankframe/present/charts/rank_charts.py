@@ -14,22 +14,10 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of, shown
 from rankframe.core.wording import distinct_texts
-from rankframe.present.charts.canvas import (
-    Canvas,
-    Chart,
-    Look,
-    alt,
-    categories,
-    chart_of,
-    dots,
-    in_words,
-    layered,
-    numbered,
-    scale_of,
-    text_in_cells,
-    tip,
-)
-from rankframe.present.charts.chart_inputs import grade_text, sample_of, sampled
+from rankframe.present.charts import marks
+from rankframe.present.charts.canvas import HEIGHT, Canvas, Chart, Look
+from rankframe.present.charts.chart_inputs import ALONE, grade_text, in_words, sample_of, sampled
+from rankframe.present.charts.marks import across, tip, up
 from rankframe.present.charts.palette import BETTER, SAME, UNJUDGED, WORSE, shades, text_on
 from rankframe.present.charts.registry import chart
 
@@ -43,13 +31,13 @@ _MOST_LINES = 50  # documents in a chart of rankings
 _NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard errors
 
 
-@chart(runs=1, inputs=lambda source: (source.judged(), source.k))
+@chart(runs=1, inputs=lambda source: (*source.judged().values(), source.k))
 def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -> Chart:
     """Draw where the relevant documents stand, `rf.judge(qrels, run)`: a row per query, a column
     per rank, the grade as colour, and as a number where that fits. Of many queries, a sample that
     is always the same.
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
     if lists.is_empty():
         raise OptionError("there is no judged query to draw.")
@@ -74,28 +62,19 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
          "ink": text_on(colours.get(grade_text(grade), UNJUDGED))}
         for query, rank, grade in cells.select(QUERY, "rank", "relevance").rows()  # allowed: a few
     ]  # fmt: skip
-    # Gaps, not lines: whatever the ground is, it is seen between cells.
-    gaps = alt.Scale(paddingInner=0.07)
-    base = chart_of(rows).encode(
-        x=alt.X("rank:O", title="rank", axis=alt.Axis(labelAngle=0), scale=gaps),
-        y=alt.Y(
-            "label:N",
-            title="query",
-            sort=list(labels.values()),
-            axis=alt.Axis(titlePadding=12),
-            scale=gaps,
-        ),
+    gaps = {"paddingInner": 0.07}  # not lines: whatever the ground is, it is seen between cells
+    base = marks.chart_of(rows).encode(
+        x=across("rank:O", "rank", labelAngle=0, scale=gaps),
+        y=up("label:N", "query", sort=list(labels.values()), titlePadding=12, scale=gaps),
         tooltip=[f"{QUERY}:N", "rank:O", "grade:N"],
     )
-    rects = base.mark_rect().encode(
-        color=categories("grade:N", {"unjudged": UNJUDGED, **colours}, "grade")
-    )
+    fills = marks.categories("grade:N", {"unjudged": UNJUDGED, **colours}, "grade")
+    layers = [base.mark_rect().encode(color=fills)]
     height = _CELL * sample.height
-    layers = [rects]
     fits = on.wide() / k >= _NUMBERED and on.high(height) / sample.height >= _CELL - 2
     if fits and max(map(len, colours), default=0) <= 2:
-        layers.append(text_in_cells(base, fontSize=9))
-    drawn = on.sized(numbered(*layers), height=height)
+        layers.append(marks.text_in_cells(base, fontSize=9))
+    drawn = on.sized(marks.numbered(*layers), height=height)
     subtitle = [f"{sampled(sample.height, lists.height)}; ranks 1 to {k:,}, the best on the left"]
     return on.finished(drawn, "Where judged documents stand", subtitle)
 
@@ -115,7 +94,7 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
     >>> drawn.to_dict()["title"]["subtitle"][0]
     'old, new; 2 documents in the top 10 of any'
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     if not is_count(k):
         raise OptionError(f"k must be a whole number of at least 1, not {shown(k)}.")
     lists = {str(name): [str(doc_id) for doc_id in docs[:k]] for name, docs in rankings.items()}
@@ -141,30 +120,22 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
     colours = {"up": BETTER, "down": WORSE, "the same": SAME, "in or out": on.ink}
     there = {kind: ink for kind, ink in colours.items() if kind in moves.values()}
     order, deepest = list(systems.values()), max(map(len, lists.values()))
-    base = chart_of(rows).encode(
-        x=alt.X("system:N", title=None, sort=order,
-                axis=alt.Axis(labelAngle=0 if len(order) <= 6 else -40, orient="top", grid=True)),
-        y=alt.Y("rank:Q", title="rank",
-                scale=alt.Scale(domain=[deepest + 0.5, 0.5], nice=False),
-                axis=alt.Axis(values=list(range(1, deepest + 1)), grid=False, format="d")),
-        color=categories("moved:N", there, "from first to last"),
+    angle = 0 if len(order) <= 6 else -40
+    base = marks.chart_of(rows).encode(
+        x=across("system:N", sort=order, labelAngle=angle, orient="top", grid=True),
+        y=up("rank:Q", "rank", scale={"domain": [deepest + 0.5, 0.5], "nice": False},
+             values=list(range(1, deepest + 1)), grid=False, format="d"),
+        color=marks.categories("moved:N", there, "from first to last"),
         detail="doc:N",
         tooltip=["doc:N", "system:N", "rank:Q"],
     )  # fmt: skip
-    layers = [
-        base.mark_line(strokeWidth=2.5, opacity=0.9),
-        dots(base, 80),
-    ]
-    ends = ((order[0], "right", -10), (order[-1], "left", 10))
-    for end, align, dx in ends:
-        labelled = [row for row in rows if row["system"] == end]
-        layers.append(
-            chart_of(labelled)
-            .mark_text(align=align, dx=dx, color=on.ink, fontSize=10)
-            .encode(x=alt.X("system:N", sort=order), y="rank:Q", text="doc:N")
-        )
+    layers = [base.mark_line(strokeWidth=2.5, opacity=0.9), marks.dots(base, 80)]
+    for end, align, dx in ((order[0], "right", -10), (order[-1], "left", 10)):
+        labelled = marks.chart_of(row for row in rows if row["system"] == end)
+        text = labelled.mark_text(align=align, dx=dx, color=on.ink, fontSize=10)
+        layers.append(text.encode(x=across("system:N", sort=order), y="rank:Q", text="doc:N"))
     width = max(130 * (len(order) - 1), 220) + 2 * 60
-    drawn = on.sized(layered(*layers), width, max(24 * deepest, 120))
+    drawn = on.sized(marks.layered(*layers), width, max(24 * deepest, 120))
     extent = number_of(len(documents), "document") if len(documents) == len(kept) else (
         f"the first {len(kept)} of {number_of(len(documents), 'document')}"
     )  # fmt: skip
@@ -199,40 +170,33 @@ def calibration(
     >>> [(row["score"], row["grade"]) for row in drawn["data"]["values"]]
     [(0.2, 0.0), (0.9, 1.0)]
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     if not is_count(bins) or bins > 200:
         raise OptionError(f"bins must be a whole number from 1 to 200, not {shown(bins)}.")
-    frames = pairs if isinstance(pairs, Mapping) else {"run": pairs}
+    frames = pairs if isinstance(pairs, Mapping) else {ALONE: pairs}
     if not frames:
         raise OptionError("there is nothing to draw: give rf.pair(qrels, run), or several by name.")
-    rows: list[dict[str, Any]] = []
-    counts = []
-    for name, frame in frames.items():
-        binned = _binned(str(name), frame, bins, rel)
-        counts.append(sum(row["documents"] for row in binned))
-        rows += binned
-    names = [str(name) for name in frames]
+    binned = {str(name): _binned(str(name), frame, bins, rel) for name, frame in frames.items()}
+    names = list(binned)
     what = "mean grade" if rel is None else f"share of grade {rel:g} or more"
-    scale = alt.Scale(zero=False)
-    base = chart_of(rows).encode(
-        x=alt.X("score:Q", title="mean score of the bin", scale=scale),
-        y=alt.Y("grade:Q", title=what),
-        color=alt.Color("system:N", scale=scale_of(names), legend=None),
+    base = marks.chart_of(row for rows in binned.values() for row in rows).encode(
+        x=across("score:Q", "mean score of the bin", scale={"zero": False}),
+        y=up("grade:Q", what),
+        color=marks.colour(names, labelled=False),
     )
-    whiskers = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
-        y=alt.Y("low:Q", title=what), y2="high:Q"
+    whiskers = base.mark_rule(strokeWidth=1.5, opacity=0.7)
+    panel = marks.layered(
+        whiskers.encode(y=up("low:Q", what), y2="high:Q"),
+        base.mark_line(strokeWidth=2),
+        marks.dots(base).encode(
+            tooltip=["system:N", "score:Q", "grade:Q", tip("documents:Q", ",")]
+        ),
     )
-    line = base.mark_line(strokeWidth=2).encode()
-    marks = dots(base).encode(
-        tooltip=["system:N", "score:Q", "grade:Q", tip("documents:Q", ",")],
-    )
-    panel = layered(whiskers, line, marks)
+    drawn = on.panels(panel, "system", names, 150 * len(names), 0, alone=HEIGHT)
     if len(names) > 1:  # scores of different systems are not on one scale
-        drawn = on.panels(panel, "system", names, 150 * len(names), 0)
         drawn = drawn.resolve_scale(x="independent")
-    else:
-        drawn = on.sized(panel)
-    documents = f"{min(counts):,} to {max(counts):,}" if len(set(counts)) > 1 else f"{counts[0]:,}"
+    counts = {sum(row["documents"] for row in rows) for rows in binned.values()}
+    documents = " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
     subtitle = [f"{in_words(names)}; {documents} judged documents with scores, {bins} bins",
             "lines up and down: 95% intervals of bins; calibrated scores only go up"]  # fmt: skip
     return on.finished(drawn, "Grades by score", subtitle)

@@ -15,7 +15,7 @@ from rankframe.core.errors import OptionError, OutputError
 from rankframe.core.messages import Option
 from rankframe.io.output_paths import file_place
 from rankframe.io.outputs import write_file
-from rankframe.present.charts.canvas import Look
+from rankframe.present.charts.canvas import Canvas, Look
 from rankframe.present.charts.chart_source import ChartSource
 
 P = ParamSpec("P")
@@ -23,6 +23,12 @@ Drawn = TypeVar("Drawn")
 # Which files a chart takes: judgments and runs; two rankings or more, the first of which is the
 # reference; stored results; runs alone, whose retrieved documents count; or none.
 Takes: TypeAlias = Literal["runs", "rankings", "results", "retrieved", "nothing"]
+_NEEDED: Final[dict[Takes, str]] = {
+    "runs": "judgments and runs: give QRELS and RUN",
+    "rankings": "rankings: give a reference, and what is compared with it",
+    "results": "stored results: give their folders",
+    "retrieved": "runs, without judgments: give RUN",
+}
 _NUMBERS: Final = {1: "one run", 2: "two runs"}
 # Files of the demo data, by how many runs a chart takes.
 _EXAMPLES: Final = {
@@ -75,15 +81,11 @@ class Definition:
             if not self.listed:
                 raise OptionError(Option("list"), f" is not for the chart {self.name!r}.")
             return
-        if self.takes == "results" and not source.folders:
-            raise OptionError(f"{drawn} stored results: give their folders.")
-        if self.takes == "retrieved" and not count:
-            raise OptionError(f"{drawn} runs, without judgments: give RUN.")
-        if self.takes == "rankings" and (source.qrels is None or not count):
-            raise OptionError(f"{drawn} rankings: give a reference, and what is compared with it.")
-        if self.takes == "runs" and (source.qrels is None or not count):
+        of_judgments = source.qrels is not None and count > 0
+        sufficient = {"results": bool(source.folders), "retrieved": count > 0, "nothing": True}
+        if not sufficient.get(self.takes, of_judgments):
             also: list[Any] = [", or ", Option("list"), " with grades"] if self.listed else []
-            raise OptionError(f"{drawn} judgments and runs: give QRELS and RUN", *also, ".")
+            raise OptionError(f"{drawn} {_NEEDED[self.takes]}", *also, ".")
         if self.takes == "runs" and self.runs and count != self.runs:
             raise OptionError(f"{drawn} {_NUMBERS[self.runs]}, not {count}.")
 
@@ -115,17 +117,16 @@ def chart(
 
 def _with_look(function: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(function)
-    own = list(signature.parameters.values())
-    if not own or own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    if len(own) == len(signature.parameters):
         return signature
-    defaults = {"theme": "light"}
     looks = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind
+            name, inspect.Parameter.KEYWORD_ONLY, default=getattr(Canvas, name), annotation=kind
         )
         for name, kind in get_type_hints(Look).items()
     ]
-    return signature.replace(parameters=[*own[:-1], *looks])
+    return signature.replace(parameters=[*own, *looks])
 
 
 def definition_of(name: str) -> Definition:

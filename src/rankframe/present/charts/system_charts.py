@@ -1,4 +1,6 @@
-"""Charts of many systems: who differs from whom, how alike rankings are, and values over time."""
+"""Charts of many systems: weights of fusions, who differs from whom, how alike rankings are, and
+values over time.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +10,80 @@ from typing import Any, Unpack
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import shown
+from rankframe.core.messages import listing, number_of, shown
 from rankframe.core.wording import distinct_texts, p_text, plain_text, signed_text
 from rankframe.engine.history import HISTORY_SCHEMA
 from rankframe.engine.result import Result
-from rankframe.present.charts.canvas import (
-    Canvas,
-    Chart,
-    Look,
-    alt,
-    categories,
-    chart_of,
-    dots,
-    in_words,
-    layered,
-    numbered,
-    scale_of,
-    text_in_cells,
-    tip,
-)
+from rankframe.present.charts import marks
+from rankframe.present.charts.canvas import Canvas, Chart, Look
 from rankframe.present.charts.chart_inputs import (
     better,
     between,
     choose,
+    in_words,
     known_metric,
     with_direction,
 )
+from rankframe.present.charts.marks import across, alt, tip, up
 from rankframe.present.charts.palette import BETTER, COLOURS, WORSE, text_on
 from rankframe.present.charts.registry import chart
 
-__all__ = ["agreement", "history", "significance"]
+__all__ = ["agreement", "fusion_weights", "history", "significance"]
 
 _LABEL = 20  # characters of a name
 _CELL = 74  # dots, of a matrix
 _NUMBERED = 46.0  # dots across that a difference takes
 _MOST_RESULTS = 200  # over time: the last ones
+
+
+@chart(runs=2, inputs=lambda source: (source.tuned(),))
+def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
+    """Draw a metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum")`: a
+    line for each method and norm, with its interval as a band; each run by itself is dashed.
+    """
+    on = Canvas.from_look(look)
+    if not isinstance(tuning, Tuning):
+        raise OptionError("weights are drawn of what rf.tune found: rf.tune(qrels, runs, …).")
+    if len(tuning.names) != 2:
+        raise OptionError(
+            f"weights are drawn of two runs, and {len(tuning.names)} were tuned: "
+            f"{listing(tuning.names)}."
+        )
+    share = pl.col("weights").list.get(1) / pl.col("weights").list.sum()
+    name = pl.concat_str("method", "norm", separator=", ", ignore_nulls=True)
+    points = tuning.candidates.drop_nulls("weights").select(
+        "value", "ci_low", "ci_high", "fusion", system=name, weight=share
+    )
+    if points.is_empty():
+        raise OptionError("no method that was tuned has weights: tune wsum, for instance.")
+    runs = tuning.runs.select("value", system=pl.col("run") + " by itself")
+    names = [*points["system"].unique(maintain_order=True).sort(), *runs["system"]]
+    metric = tuning.metric.label
+    first, second = tuning.names
+    title, near = with_direction(metric), {"zero": False}
+    y, value = up("value:Q", title, scale=near), tip("value:Q", title=metric)
+    base = marks.chart_of(points.sort("system", "weight").to_dicts()).encode(
+        x=across("weight:Q", f"weight of {second} (the rest is of {first})",
+                 scale={"domain": [0, 1]}),
+        color=marks.colour(names),
+    )  # fmt: skip
+    layers = [
+        base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=30)).encode(
+            y=y, tooltip=["fusion:N", value]
+        ),
+        marks.chart_of(runs.to_dicts()).mark_rule(strokeWidth=2, strokeDash=[5, 4]).encode(
+            y=y, color=marks.colour(names), tooltip=["system:N", value]
+        ),
+    ]  # fmt: skip
+    subtitle = [f"{in_words(tuning.names)}; {number_of(tuning.per_query.height, 'query')}"]
+    if not points["ci_low"].null_count():
+        band = base.mark_area(fillOpacity=0.2)
+        layers.insert(0, band.encode(y=up("ci_low:Q", title, scale=near), y2="ci_high:Q"))
+        subtitle.append("bands: intervals of the means")
+    drawn = on.sized(marks.layered(*layers))
+    return on.finished(drawn, f"{metric} over the weight of a run", subtitle)
 
 
 @chart(inputs=lambda source: (source.compared(pairs=True),))
@@ -53,7 +93,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
 
     metric: a compared metric (default: the first).
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     if not isinstance(comparison, Comparison):
         raise OptionError("this chart is drawn of a comparison: rf.compare(qrels, runs, …).")
     labels = [compared.label for compared in comparison.metrics]
@@ -80,31 +120,28 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
             })  # fmt: skip
     order, count = list(names.values()), len(names)
     size = on.wide(_CELL * count) / count
-    base = chart_of(rows).encode(
-        x=alt.X("other:N", title="less this system", sort=order, scale=alt.Scale(domain=order),
-                axis=alt.Axis(orient="top", labelAngle=0 if count <= 4 else -40, ticks=False,
-                              domain=False)),
-        y=alt.Y("system:N", title="this system", sort=order, scale=alt.Scale(domain=order),
-                axis=alt.Axis(ticks=False, domain=False, titlePadding=12)),
+    plain: dict[str, Any] = {"sort": order, "scale": {"domain": order}, "ticks": False}
+    base = marks.chart_of(rows).encode(
+        x=across("other:N", "less this system", orient="top", labelAngle=0 if count <= 4 else -40,
+                 domain=False, **plain),
+        y=up("system:N", "this system", domain=False, titlePadding=12, **plain),
         tooltip=["system:N", "other:N", "text:N", "p:N", "kind:N", "queries:Q"],
     )  # fmt: skip
     there = {kind: fill for kind, fill in colours.items() if any(r["kind"] == kind for r in rows)}
-    cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2).encode(
-        color=categories("kind:N", there, "row beside column"),
-    )  # fmt: skip
-    layers = [cells]
+    cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2)
+    layers = [cells.encode(color=marks.categories("kind:N", there, "row beside column"))]
     if size >= _NUMBERED:
         layers += [
-            text_in_cells(base, fontSize=11, dy=-6, fontWeight="bold"),
-            text_in_cells(base, "p:N", fontSize=9, dy=8),
+            marks.text_in_cells(base, fontSize=11, dy=-6, fontWeight="bold"),
+            marks.text_in_cells(base, "p:N", fontSize=9, dy=8),
         ]
-    drawn = on.sized(numbered(*layers), _CELL * count, min(46, size) * count)
+    drawn = on.sized(marks.numbered(*layers), _CELL * count, min(46, size) * count)
     test, correction = (comparison.note(f"policy_{item}") for item in ("test", "correction"))
     subtitle = [
         f"{in_words(comparison.names)}; {between(table['queries'].to_list())}",
         f"* {comparison.note('policy_significant')}; test: {test}, correction: {correction}",
-        *filter(None, [better(compared)]),
-    ]  # fmt: skip
+        better(compared),
+    ]
     return on.finished(drawn, f"Who differs in {metric}", subtitle)
 
 
@@ -131,7 +168,7 @@ def agreement(
     >>> [(row["metric"], row["value"]) for row in drawn["data"]["values"]]
     [('kendall_tau', 0.3333333333333333), ('spearman', 0.5)]
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     rankings = results if isinstance(results, Mapping) else {"ranking": results}
     if not rankings or not all(isinstance(result, Result) for result in rankings.values()):
         raise OptionError("agreement is drawn of results by name: {name: rf.agree(a, b)}.")
@@ -156,27 +193,24 @@ def agreement(
         row["edge"] = max(row["value"], 0.0, (row["high"] or 0.0) if ranged else 0.0)
     low, high = _ends([known_metric(metric) for metric in chosen], rows)
     order = list(names.values())
-    base = chart_of(rows).encode(
-        y=alt.Y("system:N", title=None, sort=order, axis=alt.Axis(ticks=False)),
-    )
-    bars = base.mark_bar().encode(
-        x=alt.X("value:Q", title="agreement",
-                scale=alt.Scale(domain=[low, high], nice=False)),
-        color=alt.Color("system:N", scale=scale_of(order), legend=None),
-        tooltip=["system:N", "metric:N", tip("value:Q")],
-    )  # fmt: skip
-    layers = [bars]
+    base = marks.chart_of(rows).encode(y=up("system:N", sort=order, ticks=False))
+    layers = [
+        base.mark_bar().encode(
+            x=across("value:Q", "agreement", scale={"domain": [low, high], "nice": False}),
+            color=marks.colour(order, labelled=False),
+            tooltip=["system:N", "metric:N", tip("value:Q")],
+        )
+    ]
     if ranged:
         layers.append(base.mark_rule(color=on.ink, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"))
-    layers.append(base.mark_text(align="left", dx=5, color=on.ink, fontSize=10).encode(
-        x=alt.X("edge:Q"), text="text:N"))  # fmt: skip
+    numbers = base.mark_text(align="left", dx=5, color=on.ink, fontSize=10)
+    layers.append(numbers.encode(x=alt.X("edge:Q"), text="text:N"))
     usual = max(20 * len(order), 24) * len(chosen)
-    drawn = on.panels(layered(*layers), "metric", chosen, usual, 14)
+    drawn = on.panels(marks.layered(*layers), "metric", chosen, usual, 14)
     below = "; 0 is no relation, −1 the reverse" if low < 0 else ""
     subtitle = [f"{in_words(list(names))} beside {plain_text(reference, 30)}; {between(counts)}",
-            f"1 is the same order{below}"]  # fmt: skip
-    if ranged:
-        subtitle.append("lines: intervals")
+            f"1 is the same order{below}",
+            "lines: intervals" if ranged else ""]  # fmt: skip
     return on.finished(drawn, "Agreement of rankings", subtitle)
 
 
@@ -208,7 +242,7 @@ def history(
     margin: how much worse than the first is still good enough, as rules of a gate say it: "-1%" of
         its value, or -0.01. What falls beyond that line is marked.
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     if missing := [column for column in HISTORY_SCHEMA if column not in points.columns]:
         raise OptionError(f"the frame has no column {missing[0]!r}: it is not of rf.history.")
     labels = points["metric"].unique(maintain_order=True).to_list()
@@ -234,42 +268,37 @@ def history(
         raise OptionError("there is no value to draw.")
     order, count = list(names.values()), len(chosen)
     width = on.wide(max(min(46 * len(order), 640), 260))
-    plain = chart_of(rows)
+    plain = marks.chart_of(rows)
     base = plain.encode(
-        x=alt.X("result:N", title="result", sort=order,
-                axis=alt.Axis(labelAngle=-40, labelOverlap="greedy")),
-    )  # fmt: skip
-    y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
-    band = base.mark_rule(color=COLOURS[0], strokeWidth=3, opacity=0.5).encode(
-        y=alt.Y("low:Q", title=None, scale=alt.Scale(zero=False)), y2="high:Q"
+        x=across("result:N", "result", sort=order, labelAngle=-40, labelOverlap="greedy")
     )
-    tips = ["result:N", "date:N", tip("value:Q"), "queries:Q"]
-    layers = [band, base.mark_line(color=COLOURS[0], strokeWidth=2).encode(y=y)]
+    y = up("value:Q", scale={"zero": False})
+    band = base.mark_rule(color=COLOURS[0], strokeWidth=3, opacity=0.5)
+    layers = [
+        band.encode(y=up("low:Q", scale={"zero": False}), y2="high:Q"),
+        base.mark_line(color=COLOURS[0], strokeWidth=2).encode(y=y),
+    ]
     fill: Any = alt.value(COLOURS[0])
     if margin is not None:
-        layers.append(
-            plain.mark_rule(color=WORSE, strokeDash=[6, 3], strokeWidth=1.5).encode(
-                y=alt.Y("limit:Q", aggregate="min", title=None)
-            )
-        )
-        fill = categories("kind:N", {"value": COLOURS[0], "beyond the margin": WORSE})
-    layers.append(dots(base).encode(y=y, color=fill, tooltip=tips))
+        limits = plain.mark_rule(color=WORSE, strokeDash=[6, 3], strokeWidth=1.5)
+        layers.append(limits.encode(y=up("limit:Q", aggregate="min")))
+        fill = marks.categories("kind:N", {"value": COLOURS[0], "beyond the margin": WORSE})
+    tips = ["result:N", "date:N", tip("value:Q"), "queries:Q"]
+    layers.append(marks.dots(base).encode(y=y, color=fill, tooltip=tips))
     heads = [with_direction(metric) for metric in chosen]
-    drawn = on.panels(layered(*layers), "metric", heads, 180 * count, 40, width)
-    drawn = drawn.resolve_scale(y="independent")
-    return on.finished(drawn, "Results over time", _told(points, kept, len(results), margin))
+    drawn = on.panels(marks.layered(*layers), "metric", heads, 180 * count, 40, width)
+    subtitle = _summarise_history(points, kept, len(results), margin)
+    return on.finished(drawn.resolve_scale(y="independent"), "Results over time", subtitle)
 
 
-def _told(points: pl.DataFrame, kept: list[str], total: int, margin: Any) -> list[str]:
+def _summarise_history(points: pl.DataFrame, kept: list[str], total: int, margin: Any) -> list[str]:
     """Return the lines below the title of a history."""
-    dates = points["date"].drop_nulls()
-    first, last = (f"{date:%Y-%m-%d}" for date in (dates.min(), dates.max())) if len(dates) else (
-        "", "")  # fmt: skip
-    shown_ = f"the last {len(kept)} of {total:,}" if len(kept) < total else f"{total:,}"
-    subtitle = [(f"{shown_} {'result' if total == 1 else 'results'}; "
-            f"{between(points['queries'].to_list())}; lines: intervals")]  # fmt: skip
-    if first:
-        subtitle.append(f"written {first}" + (f" to {last}" if last != first else ""))
+    last = f"the last {len(kept)} of " if len(kept) < total else ""
+    queries = between(points["queries"].to_list())
+    subtitle = [f"{last}{number_of(total, 'result')}; {queries}; lines: intervals"]
+    dates = [f"{date:%Y-%m-%d}" for date in points["date"].drop_nulls().sort()]
+    if dates:
+        subtitle.append(f"written {' to '.join(dict.fromkeys((dates[0], dates[-1])))}")
     if margin is not None:
         subtitle.append(f"dashed: the margin, {margin} from the first result")
     if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)

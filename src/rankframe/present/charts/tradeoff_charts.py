@@ -12,19 +12,10 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, listing, shown
 from rankframe.core.wording import distinct_texts
 from rankframe.engine.result import Result
-from rankframe.present.charts.canvas import (
-    HEIGHT,
-    WIDTH,
-    Canvas,
-    Chart,
-    Look,
-    alt,
-    chart_of,
-    layered,
-    scale_of,
-    tip,
-)
+from rankframe.present.charts import marks
+from rankframe.present.charts.canvas import Canvas, Chart, Look
 from rankframe.present.charts.chart_inputs import better, between, with_direction
+from rankframe.present.charts.marks import across, alt, tip, up
 from rankframe.present.charts.registry import chart
 
 __all__ = ["tradeoff"]
@@ -65,58 +56,54 @@ def tradeoff(
     >>> [(dot["system"], dot["y"], dot["beaten"]) for dot in dots]
     [('same', 0.5, True), ('own', 1.0, False)]
     """
-    on = Canvas.of(look)
+    on = Canvas.from_look(look)
     tables = _tables(results)
-    y, x = _two(tables, y, x)
-    rows = _dots(tables, y, x)
+    y, x = _two_metrics(tables, y, x)
+    rows = _values(tables, y, x)
     compared = all(better(metric) for metric in (y, x))
     for row in rows:
         row["beaten"] = compared and any(_beats(other, row, y, x) for other in rows)
-    width, height = on.wide(WIDTH), on.high(HEIGHT)
+    size = (on.wide(), on.high())
     ends = {axis: _ends(rows, axis) for axis in ("x", "y")}
-    names = [row["system"] for row in rows]
-    own = alt.Color("system:N", scale=scale_of(names), legend=None)
-    base = chart_of(rows).encode(color=own)
-    along = {
-        axis: alt.Scale(domain=list(ends[axis]), nice=False, zero=False) for axis in ("x", "y")
-    }
-    position = {
-        "x": alt.X("x:Q", title=with_direction(x), scale=along["x"]),
-        "y": alt.Y("y:Q", title=with_direction(y), scale=along["y"]),
-    }
+    own = marks.colour([row["system"] for row in rows], labelled=False)
+    base = marks.chart_of(rows).encode(color=own)
+
+    def position(**fields: str) -> dict[str, Any]:
+        """Place both metrics, by these fields instead of their values."""
+        return {
+            axis: place(f"{fields.get(axis, axis)}:Q", with_direction(metric),
+                        scale={"domain": list(ends[axis]), "nice": False, "zero": False})
+            for axis, place, metric in (("x", across, x), ("y", up, y))
+        }  # fmt: skip
+
     layers: list[Any] = []
     ranged = [axis for axis in ("x", "y") if any(row[f"{axis}_low"] is not None for row in rows)]
     for axis in ranged:
-        extents = {"x": alt.X("x_low:Q", title=with_direction(x), scale=along["x"]),
-                "y": alt.Y("y_low:Q", title=with_direction(y), scale=along["y"])}  # fmt: skip
+        whiskers = base.mark_rule(strokeWidth=1.5, opacity=0.7)
         far = {f"{axis}2": f"{axis}_high:Q"}
-        layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
-            **{**position, axis: extents[axis]}, **far))  # fmt: skip
-    fill = alt.condition("datum.beaten", alt.value(on.ground.background), own)
-    tips = ["system:N", tip("y:Q", title=y),
-            tip("x:Q", title=x), "queries:Q"]  # fmt: skip
-    layers.append(
-        base.mark_point(size=90, opacity=1, strokeWidth=2).encode(
-            **position, fill=fill, tooltip=tips
-        )
+        layers.append(whiskers.encode(**position(**{axis: f"{axis}_low"}), **far))
+    points = base.mark_point(size=90, opacity=1, strokeWidth=2).encode(
+        **position(),
+        fill=alt.condition("datum.beaten", alt.value(on.ground.background), own),
+        tooltip=["system:N", tip("y:Q", title=y), tip("x:Q", title=x), "queries:Q"],
     )
-    places = _names_at(rows, ends, (width, height))
+    layers.append(points)
+    corners = _names_at(rows, ends, size)
     for corner in _CORNERS:
-        labelled = [row for row, place in zip(rows, places, strict=True) if place == corner]
+        labelled = [row for row, own in zip(rows, corners, strict=True) if own == corner]
         if labelled:
             right, down = corner
-            layers.append(
-                chart_of(labelled)
-                .mark_text(align="left" if right > 0 else "right", dx=right * _BESIDE,
-                           dy=down * _LINE * 0.7, fontSize=11, color=on.ink)
-                .encode(**position, text="system:N")
+            label = marks.chart_of(labelled).mark_text(
+                align="left" if right > 0 else "right", dx=right * _BESIDE, dy=down * _LINE * 0.7,
+                fontSize=11, color=on.ink,
             )  # fmt: skip
+            layers.append(label.encode(**position(), text="system:N"))
     subtitle = [between([row["queries"] for row in rows])]
     if ranged:
         subtitle.append("lines: intervals")
     if any(row["beaten"] for row in rows):
         subtitle.append("hollow: another system is at least as good in both, and better in one")
-    drawn = on.sized(layered(*layers))
+    drawn = on.sized(marks.layered(*layers))
     return on.finished(drawn, f"{y} against {x}", ["; ".join(subtitle[:2]), *subtitle[2:]])
 
 
@@ -134,7 +121,9 @@ def _tables(results: Systems) -> dict[str, pl.DataFrame]:
     return {str(name): result.summary for name, result in found.items()}
 
 
-def _two(tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None) -> tuple[str, str]:
+def _two_metrics(
+    tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None
+) -> tuple[str, str]:
     """Return the metrics to draw, if all systems have them."""
     common = [
         metric
@@ -155,7 +144,7 @@ def _two(tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None) -> tu
     return up, defaults.pop(0) if x is None else x
 
 
-def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, Any]]:
+def _values(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, Any]]:
     """Return a row per system: both values and their intervals."""
     names = distinct_texts(list(tables), _LABEL)
     rows = []
@@ -163,14 +152,11 @@ def _dots(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str, 
         row: dict[str, Any] = {"system": names[name]}
         for axis, metric in (("y", y), ("x", x)):
             average = table.row(by_predicate=pl.col("metric") == metric, named=True)
-            # An interval whose ends are equal says nothing.
-            ranged = average["ci_low"] is not None and average["ci_low"] < average["ci_high"]
-            row |= {
-                axis: average["value"],
-                f"{axis}_low": average["ci_low"] if ranged else None,
-                f"{axis}_high": average["ci_high"] if ranged else None,
-                "queries": average["queries"],
-            }
+            low, high = average["ci_low"], average["ci_high"]
+            if low is not None and low == high:  # an interval whose ends are equal says nothing
+                low = high = None
+            row |= {axis: average["value"], f"{axis}_low": low, f"{axis}_high": high,
+                    "queries": average["queries"]}  # fmt: skip
         if row["x"] is not None and row["y"] is not None:
             rows.append(row)
     if not rows:
@@ -216,35 +202,33 @@ class _Box(NamedTuple):
 def _names_at(
     rows: Sequence[Mapping[str, Any]],
     ends: Mapping[str, tuple[float, float]],
-    room: tuple[float, float],
+    size: tuple[float, float],
 ) -> list[tuple[int, int]]:
     """Choose for each dot the first corner where its name overlaps nothing and is not cut off."""
 
-    def place(row: Mapping[str, Any], axis: str, size: float) -> float:
+    def place(row: Mapping[str, Any], axis: str, room: float) -> float:
         low, high = ends[axis]
-        return (row[axis] - low) / (high - low) * size
+        return (row[axis] - low) / (high - low) * room
 
-    width, height = room
+    width, height = size
     dots = [(place(row, "x", width), height - place(row, "y", height)) for row in rows]
     taken = [_Box(left - 6, left + 6, top - 6, top + 6) for left, top in dots]
-    found = []
+    chosen = []
     for own, (row, (left, top)) in enumerate(zip(rows, dots, strict=True)):
-        long = len(row["system"]) * _LETTER + _BESIDE
-        boxes = {
-            (right, down): _Box(
-                left + (3 if right > 0 else -long), left + (long if right > 0 else -3),
-                top + (-_LINE * 1.3 if down < 0 else _LINE * 0.2),
-                top + (-_LINE * 0.2 if down < 0 else _LINE * 1.3),
+        length = len(row["system"]) * _LETTER + _BESIDE
+        boxes = {}
+        for right, down in _CORNERS:
+            sides = (3, length) if right > 0 else (-length, -3)
+            lines = (-1.3, -0.2) if down < 0 else (0.2, 1.3)
+            boxes[right, down] = _Box(
+                *(left + side for side in sides), *(top + line * _LINE for line in lines)
             )
-            for right, down in _CORNERS
-        }  # fmt: skip
-        free = [
-            corner
-            for corner, box in boxes.items()
-            if box.left >= 0 and box.right <= width + 40
-            and not any(box.meets(other) for index, other in enumerate(taken) if index != own)
-        ]  # fmt: skip
-        corner = free[0] if free else _CORNERS[0]
+        others = [box for index, box in enumerate(taken) if index != own]
+        free = (
+            corner for corner, box in boxes.items()
+            if box.left >= 0 and box.right <= width + 40 and not any(map(box.meets, others))
+        )  # fmt: skip
+        corner = next(free, _CORNERS[0])
         taken.append(boxes[corner])
-        found.append(corner)
-    return found
+        chosen.append(corner)
+    return chosen

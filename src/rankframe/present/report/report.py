@@ -35,7 +35,7 @@ from rankframe.io.outputs import write_file
 from rankframe.io.queries import By, slicings
 from rankframe.io.remote import Remote
 from rankframe.metrics.names import Metric, Metrics, resolve
-from rankframe.present.charts.canvas import load_altair
+from rankframe.present.charts.marks import load_altair
 from rankframe.present.report.data import Asked, gather
 from rankframe.present.report.drawings import charts, unchecked
 from rankframe.present.report.fused import tuned_chart
