@@ -160,7 +160,7 @@ def tune(
         --method wsum --method mapfuse --budget 300 --format markdown
     """
     import rankframe as rf
-    from rankframe.analysis.tuning.grid import parse_grid
+    from rankframe.analysis.tuning.candidates import parse_grid
     from rankframe.analysis.tuning.outcome import TUNING_FILES
     from rankframe.present.terminal import analysis_tables as show
 

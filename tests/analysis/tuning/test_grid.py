@@ -9,9 +9,7 @@ import pytest
 
 from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.registry import Definition, Limits
-from rankframe.analysis.tuning.candidates import Family, list_families
-from rankframe.analysis.tuning.grid import VALUES, parse_grid
-from rankframe.analysis.tuning.tune import check_budget
+from rankframe.analysis.tuning.candidates import VALUES, Family, list_families, parse_grid
 from rankframe.core.errors import OptionError
 
 
@@ -89,9 +87,3 @@ def test_a_grid_in_a_shell() -> None:
             parse_grid([bad])
     with pytest.raises(OptionError, match="names 'k' twice"):
         parse_grid(["k=1", "k=2"])
-
-
-@pytest.mark.parametrize("budget", [0, -1, 1.5, "9", None])
-def test_a_budget_is_a_count(budget: object) -> None:
-    with pytest.raises(OptionError, match="budget must be a whole number"):
-        check_budget(budget)

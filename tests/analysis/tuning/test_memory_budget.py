@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rankframe.analysis.tuning.candidates import Candidate, Family
-from rankframe.analysis.tuning.memory_budget import RunLimits, count_values, limit_runs
+from rankframe.analysis.tuning.tune import RunLimits, count_values, limit_runs
 from rankframe.core.errors import OptionError
 from rankframe.metrics.names import resolve
 

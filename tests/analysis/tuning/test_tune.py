@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.tuning.folds import fold_numbers
+from rankframe.analysis.tuning.folds import deal
 from rankframe.core.errors import RankframeError
 from rankframe.stats.bootstrap import hash_ids
 
@@ -67,7 +67,7 @@ def brute(
     plain = values(rf.fuse(runs, "rrf(k=60)").collect())
     queries = sorted(q for q in plain if all(one[q] is not None for one in (*tried, *alone, plain)))
     every = pl.Series(sorted(plain))
-    fold = dict(zip(every, fold_numbers(hash_ids(every), folds, 0).tolist(), strict=True))
+    fold = dict(zip(every, deal(hash_ids(every), folds, 0).tolist(), strict=True))
 
     def best(some: list[dict[str, float]], without: int | None) -> int:
         worth = [mean([one[q] for q in queries if fold[q] != without]) for one in some]
@@ -442,6 +442,7 @@ QRELS, RUNS = data(1)
         ({"folds": 18}, "folds=18 is more than there are queries to tune by: 17 queries"),
         ({"folds": 2, "methods": "mapfuse"}, "mapfuse is trained: it needs at least 3 folds"),
         ({"budget": 0}, "budget must be a whole number of at least 1"),
+        ({"budget": 1.5}, "budget must be a whole number of at least 1"),
         ({"qrels": {"other": {"a": 1}}}, "no"),
         ({"runs": {"a": {q: list(of) for q, of in RUNS["run0"].items()}, "b": RUNS["run1"]}},
          "has no scores, only an order"),

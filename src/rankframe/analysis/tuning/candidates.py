@@ -1,11 +1,15 @@
-"""Candidates: the fusions that are tried, by method, norm, parameters and weights."""
+"""Candidates: the fusions that are tried, by method, norm, parameters and weights.
+
+A grid has the values of parameters, and the weights, that are tried.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -13,17 +17,27 @@ from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.names import define_method, norm_named, parse, resolve
 from rankframe.analysis.fusion.norms import RAW
 from rankframe.analysis.fusion.registry import Definition, Method
-from rankframe.analysis.tuning.grid import (
-    WEIGHTS,
-    Grid,
-    all_weights,
-    check_grid,
-    parameter_values,
-    weight_lists,
-)
+from rankframe.analysis.tuning.weights import denominator_of, simplex, simplex_size, weights_of
+from rankframe.core.checks import is_number
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, shown
+from rankframe.core.messages import Option, did_you_mean, listing, shown
 
+# Values by the name of a parameter; for weights their step, or lists of them.
+Grid: TypeAlias = Mapping[str, Any]
+Weights: TypeAlias = tuple[float, ...]
+
+WEIGHTS = "weights"
+# Steps of weights: if all weights are tried, and if they are searched for.
+_STEP, _FINE_STEP = 0.1, 0.01
+# The values of a parameter that are tried by default.
+VALUES: dict[str, tuple[float, ...]] = {
+    "k": (1, 5, 10, 20, 30, 60, 100, 200),
+    "phi": (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99),
+    "gamma": (-1, -0.5, 0, 0.5, 1, 2),
+    "sigma": (0.001, 0.01, 0.05, 0.1, 0.5, 1),
+    "window": (1, 2, 5, 10, 20),
+    "segments": (5, 10, 20, 50, 100),
+}
 _FEWEST_TRAINED = 3  # folds: one to be valued by, one to choose for, and one to learn from
 
 
@@ -90,25 +104,24 @@ def list_families(
     folds: int,
 ) -> list[Family]:
     """List what is tried, ordered by method, norm and parameters; refuse what is no fusion."""
-    varied = _methods(methods, folds)
+    varied, grid = _methods(methods, folds), grid or {}
     named = [norm_named(name) for name in _texts("norms", norms)]
-    grid = grid or {}
-    free = (name for d, fixed in varied for name in d.parameters if name not in fixed)
-    check_grid(grid, list(dict.fromkeys(free)), [definition.name for definition, _ in varied])
-    listed, denominator = all_weights(grid, len(runs), budget)
     norm_names = [RAW if norm is None else norm.name for norm in named]
+    _check_grid(grid, varied)
+    listed, denominator = _all_weights(grid, len(runs), budget)
     families: list[Family] = []
     for definition, fixed in varied:
-        for norm in norm_names if definition.scored else (None,):
-            for parameters in _combine(definition, fixed, grid):
-                family = Family(
-                    Candidate(definition.name, norm, parameters, None, definition.expression)
-                )
-                if WEIGHTS in fixed:
-                    family = replace(family, weights=weight_lists([fixed[WEIGHTS]], len(runs)))
-                elif definition.weighted:
-                    family = replace(family, weights=listed, denominator=denominator)
-                families.append(family)
+        weights, steps = (listed, denominator) if definition.weighted else (None, None)
+        if WEIGHTS in fixed:
+            weights, steps = _weight_lists([fixed[WEIGHTS]], len(runs)), None
+        names = [name for name in definition.parameters if name != WEIGHTS]
+        values = [[fixed[n]] if n in fixed else _parameter_values(n, grid) for n in names]
+        for norm, *combination in product(norm_names if definition.scored else [None], *values):
+            parameters = tuple(zip(names, combination, strict=True))
+            candidate = Candidate(
+                definition.name, norm, parameters, expression=definition.expression
+            )
+            families.append(Family(candidate, weights, steps))
     for family in families:
         for candidate in family.candidates():
             candidate.resolve(runs)
@@ -117,8 +130,7 @@ def list_families(
 
 def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, Any]]]:
     """Return each method with the parameters that are fixed: names first, then expressions."""
-    several = [methods] if isinstance(methods, str | pl.Expr) else methods
-    listed = list(several) if isinstance(several, Iterable) else []
+    listed = _as_tuple(methods)
     expressions = [method for method in listed if isinstance(method, pl.Expr)]
     names = [method for method in listed if not isinstance(method, pl.Expr)]
     if expressions and not all(isinstance(name, str) for name in names):
@@ -149,22 +161,110 @@ def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, An
     return varied
 
 
-def _combine(
-    definition: Definition, fixed: Mapping[str, Any], grid: Grid
-) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """Yield every combination of a method's parameters, without weights."""
-    names = [name for name in definition.parameters if name != WEIGHTS]
-    values = [(fixed[name],) if name in fixed else parameter_values(name, grid) for name in names]
-    for combination in product(*values):
-        yield tuple(zip(names, combination, strict=True))
-
-
 def _texts(option: str, value: object) -> list[str]:
     """Return a list of names, each once; a single name is such a list."""
-    texts = [value] if isinstance(value, str) else value
-    several = list(texts) if isinstance(texts, Iterable) else []
-    if not several or not all(isinstance(text, str) for text in several):
+    texts = _as_tuple(value)
+    if not texts or not all(isinstance(text, str) for text in texts):
         raise OptionError(
             Option(option, bare=True), f" are names, one or several, not {shown(value)}."
         )
-    return list(dict.fromkeys(several))
+    return list(dict.fromkeys(texts))
+
+
+def _check_grid(grid: object, varied: Sequence[tuple[Definition, Mapping[str, Any]]]) -> None:
+    """Refuse a grid with a parameter that no method leaves open."""
+    if not isinstance(grid, Mapping):
+        raise OptionError(
+            Option("grid", bare=True),
+            ' has values by the names of parameters, {"k": [10, 60], "weights": 0.05}, '
+            f"not {shown(grid)}.",
+        )
+    free = (name for method, fixed in varied for name in method.parameters if name not in fixed)
+    names = list(dict.fromkeys(free))
+    for name in grid:
+        if name not in names:
+            methods = listing([method.name for method, _ in varied])
+            raise OptionError(
+                Option("grid", bare=True),
+                f" has {shown(name)}, and no method that is tried ({methods}) has such a "
+                "parameter to vary. ",
+                f"{did_you_mean(str(name), names)} There is {listing(names)}.".lstrip(),
+            )
+
+
+def _parameter_values(name: str, grid: Grid) -> tuple[Any, ...]:
+    """Return the values of a parameter that are tried, each once."""
+    if name not in grid:
+        return VALUES[name]
+    values = _as_tuple(grid[name])
+    if not values or not all(is_number(value) for value in values):
+        raise OptionError(
+            Option("grid", bare=True), f" has numbers to try for {name!r}, not {shown(grid[name])}."
+        )
+    return tuple(dict.fromkeys(values))
+
+
+def _all_weights(grid: Grid, runs: int, budget: int) -> tuple[tuple[Weights, ...], int | None]:
+    """Return all weights that are tried; or, if they exceed the budget, equal weights and the
+    number of steps in which to search for others.
+    """
+    step = grid.get(WEIGHTS)
+    if step is not None and not is_number(step):
+        return _weight_lists(step, runs), None
+    denominator = denominator_of(_STEP if step is None else step)
+    if simplex_size(runs, denominator) > budget:
+        fine = denominator_of(_FINE_STEP) if step is None else denominator
+        return ((1 / runs,) * runs,), fine
+    return tuple(weights_of(point, denominator) for point in simplex(runs, denominator)), None
+
+
+def _weight_lists(lists: object, runs: int) -> tuple[Weights, ...]:
+    """Return lists of weights, a weight for each run, each list once."""
+    rows = []
+    for row in _as_tuple(lists):
+        numbers = _as_tuple(row)
+        if len(numbers) != runs or not all(is_number(number) for number in numbers):
+            raise OptionError(
+                f"weights are a step such as 0.05, or lists of {runs} numbers, one for each run, "
+                f"not {shown(row)}."
+            )
+        rows.append(tuple(map(float, numbers)))
+    if not rows:
+        raise OptionError("there are no weights to try: give a step such as 0.05, or lists.")
+    return tuple(dict.fromkeys(rows))
+
+
+def parse_grid(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the grid that a shell gives as NAME=X,X,…; a single number for weights is their step.
+
+    >>> parse_grid(["k=10,60", "weights=0.05"])
+    {'k': [10, 60], 'weights': 0.05}
+    """
+    grid: dict[str, Any] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        name = name.strip()
+        numbers = [_parse_number(value) for value in values.split(",")]
+        if not (name and equals) or None in numbers:
+            raise OptionError(
+                Option("grid"), f" reads NAME=X,X, e.g. k=10,60,100 or weights=0.05, not {text!r}."
+            )
+        if name in grid:
+            raise OptionError(Option("grid"), f" names {name!r} twice. Leave one of them out.")
+        grid[name] = numbers
+        if name == WEIGHTS:
+            grid[name] = numbers[0] if len(numbers) == 1 else [numbers]
+    return grid
+
+
+def _as_tuple(values: Any) -> tuple[Any, ...]:
+    """Return the elements of an iterable; anything else, and text, is a single element."""
+    several = isinstance(values, Iterable) and not isinstance(values, str)
+    return tuple(values) if several else (values,)
+
+
+def _parse_number(text: str) -> float | int | None:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return None

@@ -19,12 +19,15 @@ from rankframe.analysis.fusion.norms import NormalisedStack
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
-from rankframe.core.columns import DOC, QUERY, SCORE
+from rankframe.core.columns import DOC, QUERY, RELEVANCE, SCORE
+from rankframe.core.options import Policies
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.accumulator import Floats, Terms
-from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
+from rankframe.engine.lookup import read_judgments
 from rankframe.frames.judgments import IndexedJudgments
 from rankframe.frames.matches import Found
+from rankframe.io.input_table import InputTable
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
@@ -105,6 +108,26 @@ class Evaluator:
     # a limit for the ranks of fusions that are evaluated together, if memory is short
     rank_bytes: int | None = None
     _kept: dict[int, JudgedBlock] = field(default_factory=dict)
+
+    @classmethod
+    def prepare(
+        cls,
+        runs: LoadedRuns | PartitionedRuns,
+        qrels: InputTable,
+        metric: Metric,
+        policies: Policies,
+        weights: Floats | None,
+        on_progress: Report | None,
+        rank_bytes: int | None,
+    ) -> Evaluator:
+        """Index the judgments, to evaluate fusions of the runs."""
+        plan, judgments = (
+            judged_plan([metric]),
+            read_judgments(qrels, qrels.frame, policies.duplicates),
+        )
+        highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: judgments.grades}))
+        judged = JudgedMetrics(plan, policies, highest)
+        return cls(runs, judgments, metric, judged, weights, on_progress, rank_bytes)
 
     def evaluate(self, methods: Sequence[Method]) -> Iterator[Terms]:
         """Yield the values of each fusion in every query, in byte order of the queries."""

@@ -1,4 +1,7 @@
-"""Tables of a tuning, from values per query: intervals, choices by fold, tests out of fold."""
+"""Tables of a tuning, from values per query: intervals, choices by fold, tests out of fold.
+
+Its ledger has what was counted, under which policies, and what makes it doubtful.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,18 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.compare import correct_rows
+from rankframe.analysis.comparison import WARNING
 from rankframe.analysis.differences import AlignedValues, Row, Setup
+from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.analysis.systems import System, lacks
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
 from rankframe.core.columns import QUERY
+from rankframe.core.messages import number_of
+from rankframe.core.options import SharedPolicies
 from rankframe.engine.accumulator import Terms
+from rankframe.engine.ledger import LEDGER_SCHEMA, POLICY
+from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, hash_ids
 from rankframe.stats.intervals import finish_average
@@ -38,6 +48,11 @@ AGAINST_COLUMNS = (
 # Systems that are tested: with values of what was chosen without each query, and plain RRF.
 TUNED, BEST_RUN, RRF = "tuned", "best_run", "rrf"
 HINDSIGHT = "best_run_of_all"
+# Items of a run's ledger: some are equal for all runs, the others are its own.
+_SHARED = ("qrels_rows", "qrels_queries", "queries_without_relevant", "qrels_fingerprint",
+           "all_judged_relevant")  # fmt: skip
+_OWN = {"run_rows": "rows", "run_queries": "queries", "queries_missing": "queries_missing",
+        "run_order": "order"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +114,7 @@ class Findings:
 
     def candidates(self) -> pl.DataFrame:
         """Return a row for each candidate, the best first."""
-        values = self._draw({str(i): t.values.terms for i, t in enumerate(self.trials)})
+        values = self._align({str(i): t.values.terms for i, t in enumerate(self.trials)})
         rows: list[Row] = []
         for i in self.order:
             candidate = self.trials[i].candidate
@@ -125,7 +140,7 @@ class Findings:
 
     def by_run(self) -> pl.DataFrame:
         """Return a row for each run by itself."""
-        values = self._draw({name: run.terms for name, run in self.runs.items()})
+        values = self._align({name: run.terms for name, run in self.runs.items()})
         rows: list[Row] = []
         for i, name in enumerate(self.runs):
             single = values.system_row(i, self.setup.intervals)
@@ -147,7 +162,7 @@ class Findings:
             systems[HINDSIGHT] = self.runs[best].terms
             baselines[HINDSIGHT] = f"{best}, best over all queries"
         pairs = [(i, 0) for i in range(1, len(systems))]
-        values = self._draw(systems)
+        values = self._align(systems)
         (p_values,) = self.setup.p_values([values], pairs, self._hashes)
         rows: list[Row] = [
             {
@@ -196,17 +211,65 @@ class Findings:
         }
         return pl.DataFrame({QUERY: self.queries, "fold": self.folds.numbers + 1, **values})
 
+    def ledger(
+        self, systems: Mapping[str, System], shared: SharedPolicies, fusing: FusionPolicies
+    ) -> pl.DataFrame:
+        """Return the ledger: item, value, note."""
+        ledgers = {
+            name: [] if system.ledger is None else system.ledger.rows()  # allowed: few
+            for name, system in systems.items()
+        }
+        counted = int(self.folds.complete.sum())
+        first = next(iter(ledgers.values()))
+        items: list[tuple[str, float | None, str]] = [row for row in first if row[0] in _SHARED]
+        items += [
+            (f"{name}_{_OWN[item]}", value, note)
+            for name, rows in ledgers.items()
+            for item, value, note in rows
+            if item in _OWN
+        ]
+        items += [
+            ("candidates", len(self.trials), "fusions that were tried"),
+            ("queries_tuned_by", counted, "queries by which candidates are compared"),
+            (
+                "queries_undefined",
+                len(self.queries) - counted,
+                "left out for all: undefined for some candidate or run, or not in every run",
+            ),
+        ]
+        policies = {
+            **shared.described(),
+            "depth": fusing.described()["depth"],
+            "folds": f"{self.folds.count}, by hashes of query ids, seed "
+            f"{self.setup.intervals.seed}",
+            "best_run": "for each fold the one that is best on all others; where folds do not "
+            "agree, also the one that is best over all queries",
+            **self.setup.described(),
+        }
+        for name in ("baseline", "unpaired"):
+            del policies[name]
+        done = "left out for all" if shared.missing == "skip" else "scored 0"
+        missing = [lack for lack in lacks(systems, [self.metric]) if lack.many]
+        warnings = [str(replace(lack, done=done)) for lack in missing]
+        if counted < SMALL:
+            few = f"{number_of(counted, 'query')} to tune by: too few to say much of others"
+            warnings.append(few)
+        if warning := self.setup.out_of_reach(2, 1):
+            warnings.append(warning)
+        items += [(f"{POLICY}{name}", None, str(note)) for name, note in policies.items()]
+        items += [(WARNING, None, warning) for warning in warnings]
+        return pl.DataFrame(items, schema=LEDGER_SCHEMA, orient="row")
+
     @cached_property
     def _hashes(self) -> Hashes:
         return hash_ids(self.queries)
 
     def _align(self, systems: Mapping[str, Terms]) -> AlignedValues:
+        """Align values over the queries that count, and draw their bootstrap."""
         complete = self.folds.complete
         terms = {name: replace(terms, defined=complete) for name, terms in systems.items()}
-        return AlignedValues.from_terms(self.metric, terms)
-
-    def _draw(self, systems: Mapping[str, Terms]) -> AlignedValues:
-        return self._align(systems).draw(self._hashes, self.setup.intervals)
+        aligned = AlignedValues.from_terms(self.metric, terms)
+        return aligned.draw(self._hashes, self.setup.intervals)
 
     def _finish(self, ratio: float, queries: int) -> float | None:
         if np.isnan(ratio):

@@ -17,34 +17,27 @@ from numpy.typing import NDArray
 
 from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, number_of, shown
+from rankframe.core.messages import Option, number_of
+from rankframe.core.options import Check
 from rankframe.engine.accumulator import Terms
 from rankframe.stats.bootstrap import Hashes, random_words
 from rankframe.stats.exact import Exact, exact_sum
 
 Flags = NDArray[np.bool_]
 
-FEWEST = 2
+# What `folds` takes.
+FOLDS = Check(lambda value: is_count(value) and value >= 2, "a whole number of at least 2")
 # Beyond all words that replicates are drawn from: folds and replicates have nothing in common.
 _FAR = 1 << 40
 _ROUNDING = 1e-12  # more than the rounding error of an average
 
 
-def check_folds(folds: object) -> None:
-    """Refuse a number of folds that is too small, or no whole number."""
-    if not is_count(folds) or int(folds) < FEWEST:  # pyright: ignore[reportArgumentType]
-        raise OptionError(
-            Option("folds", bare=True),
-            f" must be a whole number of at least {FEWEST}, not {shown(folds)}.",
-        )
-
-
-def fold_numbers(hashes: Hashes, folds: int, seed: int) -> NDArray[np.int64]:
+def deal(hashes: Hashes, folds: int, seed: int) -> NDArray[np.int64]:
     """Return the number of each query's fold, by the hashes of their ids.
 
     Folds do not depend on the order of queries, and their sizes differ by one query at most.
 
-    >>> fold_numbers(np.arange(5, dtype=np.uint64), 2, 0).tolist().count(0)
+    >>> deal(np.arange(5, dtype=np.uint64), 2, 0).tolist().count(0)
     3
     """
     drawn = random_words(hashes, 1, seed, _FAR)[:, 0]

@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Unpack
+from dataclasses import replace
+from typing import NamedTuple, Unpack
 
 import numpy as np
-import polars as pl
 
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.runs import (
-    LoadedRuns,
-    PartitionedRuns,
-    load_runs,
-    named_runs,
-    unscored,
-)
-from rankframe.analysis.systems import Runs, System, evaluate_runs, refuse_unshared
-from rankframe.analysis.tuning.candidates import Candidate, list_families
+from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
+from rankframe.analysis.systems import Runs, evaluate_runs, refuse_unshared
+from rankframe.analysis.tuning.candidates import Candidate, Family, Grid, list_families
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings
-from rankframe.analysis.tuning.folds import Folds, QueryValues, check_folds, fold_numbers
-from rankframe.analysis.tuning.grid import Grid
-from rankframe.analysis.tuning.ledger import make_ledger
-from rankframe.analysis.tuning.memory_budget import count_values, limit_runs
+from rankframe.analysis.tuning.folds import FOLDS, Folds, QueryValues, deal
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.trials import Training, Trials
-from rankframe.core.checks import is_count
-from rankframe.core.columns import QUERY, RELEVANCE
+from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
-from rankframe.core.messages import Option, shown
+from rankframe.core.messages import Option, number_of
 from rankframe.core.options import (
+    COUNT,
     Comparing,
     Intervals,
-    Policies,
     SharedPolicies,
     Storage,
     TuneOptions,
     takes_options,
 )
 from rankframe.core.progress import Report
-from rankframe.engine.accumulator import Floats, Terms
+from rankframe.engine.accumulator import Terms
 from rankframe.engine.evaluation import refuse_idle
-from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
-from rankframe.engine.lookup import read_judgments
-from rankframe.engine.memory import Held, estimated_need
-from rankframe.io.input_table import InputTable
+from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.memory import estimated_need, for_rows, limit_of, size_text
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import Known, read_attributes, refuse_strangers
 from rankframe.metrics.names import Metric, MetricLike, resolve
@@ -57,6 +43,11 @@ from rankframe.stats.bootstrap import hash_ids
 
 # What every tuned fusion has to beat, besides the runs.
 PLAIN = Candidate("rrf", None, (("k", 60),))
+# Bytes of a value at the peak, where intervals are computed: 32 were measured. Averages other than
+# the plain mean keep both sides of the ratio beside each value.
+_VALUE, _SIDES = 40, 16
+# The least shares of the room for rows that are left for the runs, and for ranks of fusions.
+_FOR_RUNS, _FOR_RANKS = 0.2, 0.25
 
 
 @takes_options(TuneOptions, SharedPolicies, Comparing, Intervals, Storage)
@@ -126,8 +117,8 @@ def tune(
     (1.0, True)
     """
     tuned_by = one_metric(metric)
-    check_folds(folds)
-    check_budget(budget)
+    FOLDS.refuse("folds", folds)
+    COUNT.refuse("budget", budget)
     shared = SharedPolicies.from_options(options)
     refuse_idle(shared)
     fusing = FusionPolicies.from_options({**options, "k_max": None, "depth": depth})
@@ -147,28 +138,46 @@ def tune(
     systems, cached = evaluate_runs(requested, [tuned_by], attributes=attributes)
     if shared.missing == "zero_if_few":
         refuse_unshared(systems)
-    ids = next(iter(systems.values())).values[QUERY]
+    judgments, inputs = cached.left, dict(zip(names, cached.rights, strict=True))
+    ids = systems[names[0]].values[QUERY]
     of_queries = Known() if attributes is None else attributes.of(ids)
     refuse_strangers(of_queries.absent, len(ids), ids)
     if tuned_by.average == "weighted":
         of_queries.refuse_unweighted(len(ids))
-    single = SingleRuns(tuned_by, policies, systems, cached, of_queries.weights)
-    dealt = single.deal(folds, intervals.seed, skip_missing=shared.missing == "skip")
+    single_runs = {
+        name: QueryValues(Terms.of(tuned_by, system.computed, of_queries.weights))
+        for name, system in systems.items()
+    }
+    kept = np.ones(len(ids), np.bool_)
+    if shared.missing == "skip":
+        for system in systems.values():
+            kept &= (system.values[system.evidence[0]] > 0).to_numpy()
+    dealt = Folds(deal(hash_ids(ids), folds, intervals.seed), folds, kept)
+    dealt = dealt.limit_to(list(single_runs.values()))
+    dealt.refuse_empty()
     for family in families:
-        next(family.candidates()).resolve(names).refuse_unscored(unscored(single.inputs))
+        next(family.candidates()).resolve(names).refuse_unscored(unscored(inputs))
     limits = limit_runs(
         count_values(families, names, budget, folds),
         len(ids),
-        estimated_need(cached.left, JudgedMetrics.row_bytes[0]),
+        estimated_need(judgments, JudgedMetrics.row_bytes[0]),
         tuned_by,
         max_memory,
     )
-    with load_runs(single.inputs, fusing, limits.max_memory) as loaded:
+    with load_runs(inputs, fusing, limits.max_memory) as loaded:
         trials = Trials(
             names,
-            single.make_evaluator(loaded, limits.rank_bytes, progress),
+            Evaluator.prepare(
+                loaded,
+                judgments,
+                tuned_by,
+                policies,
+                of_queries.weights,
+                progress,
+                limits.rank_bytes,
+            ),
             dealt,
-            Training(cached.left, single.inputs, fusing, ids, dealt),
+            Training(judgments, inputs, fusing, ids, dealt),
             budget,
             intervals.seed,
         )
@@ -179,7 +188,7 @@ def tune(
         ids,
         dealt.limit_to([plain, *(trial.values for trial in tried)]),
         tried,
-        single.values,
+        single_runs,
         (PLAIN.name, plain),
         setup,
     )
@@ -190,13 +199,12 @@ def tune(
         folds=findings.by_fold(),
         runs=findings.by_run(),
         per_query=findings.per_query(),
-        ledger=make_ledger(findings, systems, shared, fusing, intervals.seed),
+        ledger=findings.ledger(systems, shared, fusing),
         metric=tuned_by,
         best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
         names=names,
         policies=fusing,
-        inputs={"qrels": cached.left.name}
-        | {name: run.name for name, run in single.inputs.items()},
+        inputs={"qrels": judgments.name} | {name: run.name for name, run in inputs.items()},
     )
 
 
@@ -214,58 +222,48 @@ def one_metric(metric: MetricLike) -> Metric:
     return metrics[0]
 
 
-def check_budget(budget: object) -> None:
-    """Refuse a budget that is no number of candidates."""
-    if not is_count(budget):
+def count_values(families: Sequence[Family], runs: Sequence[str], budget: int, folds: int) -> int:
+    """Return the largest number of values that a query has: one for each candidate.
+
+    A trained candidate has another value for every fold.
+    """
+    total = 1  # plain RRF
+    for family in families:
+        candidates = list(family.candidates())
+        # All searches share the points that they start with, half of the budget.
+        searched = (budget // 2 + 1) * (folds + 2)
+        count = len(candidates) if family.denominator is None else searched
+        trained = candidates[0].resolve(runs).definition.trained
+        total += count * (1 + folds if trained else 1)
+    return total
+
+
+class RunLimits(NamedTuple):
+    """Limit the memory for runs; None: no limit beyond what the machine has."""
+
+    max_memory: int | None
+    # for the ranks of fusions that are evaluated together
+    rank_bytes: int | None
+
+
+def limit_runs(
+    values: int, queries: int, judgment_bytes: int, metric: Metric, max_memory: str | int | None
+) -> RunLimits:
+    """Subtract the memory of values and judgments from the limit; refuse too many values."""
+    limit = limit_of(max_memory)
+    room = for_rows(limit)
+    size = _VALUE if metric.average in ("macro", "sum") else _VALUE + _SIDES
+    need = values * queries * size + judgment_bytes
+    left = room - need
+    if left < room * _FOR_RUNS:
+        enough = size_text(int(need / (1 - _FOR_RUNS)) + limit - room)
         raise OptionError(
-            Option("budget", bare=True),
-            f" must be a whole number of at least 1, not {shown(budget)}.",
+            f"the values of up to {number_of(values, 'candidate')} in "
+            f"{number_of(queries, 'query')}, and the judgments, are held in memory and take about "
+            f"{size_text(need)}: a limit of {size_text(limit)} cannot be held. Pass ",
+            Option("max_memory", enough),
+            ", or try fewer candidates.",
         )
-
-
-@dataclass(frozen=True, eq=False)
-class SingleRuns:
-    """Hold the runs, and the values of each by itself, over the same queries in byte order."""
-
-    metric: Metric
-    policies: Policies
-    systems: Mapping[str, System]
-    cached: Held
-    # of queries, if the metric is averaged by them
-    weights: Floats | None
-
-    @property
-    def inputs(self) -> dict[str, InputTable]:
-        """Return the runs by name, as they were read."""
-        return dict(zip(self.systems, self.cached.rights, strict=True))
-
-    @cached_property
-    def values(self) -> dict[str, QueryValues]:
-        """Return the values of each run."""
-        return {
-            name: QueryValues(Terms.of(self.metric, system.computed, self.weights))
-            for name, system in self.systems.items()
-        }
-
-    def deal(self, folds: int, seed: int, *, skip_missing: bool) -> Folds:
-        """Deal the queries into folds; with `skip_missing`, leave out queries that a run lacks."""
-        systems = list(self.systems.values())
-        queries = systems[0].values[QUERY]
-        has = [(system.values[system.evidence[0]] > 0).to_numpy() for system in systems]
-        kept = np.logical_and.reduce(has) if skip_missing else np.ones(len(queries), np.bool_)
-        dealt = Folds(fold_numbers(hash_ids(queries), folds, seed), folds, kept)
-        dealt = dealt.limit_to(list(self.values.values()))
-        dealt.refuse_empty()
-        return dealt
-
-    def make_evaluator(
-        self, runs: LoadedRuns | PartitionedRuns, rank_bytes: int | None, on_progress: Report | None
-    ) -> Evaluator:
-        """Index the judgments, to evaluate fusions of the runs."""
-        plan, qrels = judged_plan([self.metric]), self.cached.left
-        judgments = read_judgments(qrels, qrels.frame, self.policies.duplicates)
-        highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: judgments.grades}))
-        judged = JudgedMetrics(plan, self.policies, highest)
-        return Evaluator(
-            runs, judgments, self.metric, judged, self.weights, on_progress, rank_bytes
-        )
+    if max_memory is None:
+        return RunLimits(None, None)
+    return RunLimits(left + limit - room, int(left * _FOR_RANKS))
