@@ -87,9 +87,9 @@ def test_what_a_command_hands_on_is_taken(command: str) -> None:
 class More(Policies):
     """A policy of every kind that a function may take."""
 
-    strict: bool = option(False, "be strict.", "Be strict.")
-    turn: Literal["up", "down"] | None = option(None, "which way.", "Which way.")
-    least: int | None = option(None, "at least so many.", "At least.")
+    strict: bool = option(False, "Be strict.")
+    turn: Literal["up", "down"] | None = option(None, "Which way.")
+    least: int | None = option(None, "At least.")
 
 
 @pytest.fixture

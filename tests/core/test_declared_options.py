@@ -15,22 +15,31 @@ from rankframe.core.options import Options, choices, declared, option, same_opti
 
 @dataclass(frozen=True)
 class Paint(Options):
-    """Two options, of which the ledger shows one."""
+    """Two options, of which the ledger shows one.
+
+    Args:
+        colour: the colour.
+        size: the size, if any.
+    """
 
     title: ClassVar[str] = "Paint"
 
-    colour: Literal["red", "blue"] = option("red", "the colour.", "Colour.")
-    size: float | None = option(None, "the size, if any.", "Size.", ledger=None)
+    colour: Literal["red", "blue"] = option("red", "Colour.")
+    size: float | None = option(None, "Size.", ledger=None)
 
 
 @dataclass(frozen=True)
 class Brush(Options):
-    """An option that another group has, too, and one of its own."""
+    """An option that another group has, too, and one of its own.
+
+    Args:
+        fine: a fine brush.
+    """
 
     title: ClassVar[str] = "Brush"
 
     size: float | None = same_option(Paint, "size")
-    fine: bool = option(False, "a fine brush.", "Fine.")
+    fine: bool = option(False, "Fine.")
 
 
 class PaintOptions(TypedDict, total=False):

@@ -42,7 +42,7 @@ def test_they_end_with_an_error() -> None:
 
 @pytest.mark.parametrize("given", ["aws_region=x", {1: "x"}, {"key": ["secret"]}, ["a"]])
 def test_what_is_no_mapping_is_refused_without_its_values(given: Any) -> None:
-    with pytest.raises(OptionError, match="storage_options takes a mapping of names") as caught:
+    with pytest.raises(OptionError, match="storage_options must be a mapping of names") as caught:
         outer(storage_options=given)
     assert "secret" not in str(caught.value)
 

@@ -14,6 +14,7 @@ environment does the same from the start.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -103,7 +104,8 @@ def _mallctl() -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
     try:
-        maps = [line.split(maxsplit=5) for line in _read_lines("/proc/self/maps")]
+        text = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape")
+        maps = [line.split(maxsplit=5) for line in text.splitlines()]
         parts = [part for part in maps if len(part) == 6 and _LIBRARY in part[5]]
         offset = _symbol_offset(Path(parts[0][5].rstrip("\n")))
         start, base = int(parts[0][0].split("-")[0], 16), int(parts[0][2], 16)
@@ -116,47 +118,33 @@ def _mallctl() -> Callable[..., int] | None:
     return function(start + offset)
 
 
-def _read_lines(path: str) -> list[str]:
-    return Path(path).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-
-
 def _symbol_offset(library: Path) -> int | None:
     """Return where `mallctl` begins in a library, from its beginning in memory."""
-    with library.open("rb") as file:
-        header = file.read(64)
-        if not header.startswith(_ELF):
+    with (
+        library.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        if content[:6] != _ELF:
             return None
-        (start,) = struct.unpack_from("<Q", header, 40)
-        size, count = struct.unpack_from("<HH", header, 58)
-        file.seek(start)
-        table = file.read(size * count)
-        sections = [_SECTION.unpack_from(table, size * number) for number in range(count)]
+        (start,) = struct.unpack_from("<Q", content, 40)
+        size, count = struct.unpack_from("<HH", content, 58)
+        sections = [_SECTION.unpack_from(content, start + size * i) for i in range(count)]
         for section in sections:
             if section[1] != _SYMBOLS:
                 continue
-            place = _find_in(file, *sections[section[6]][4:6])
-            if place is None:
-                return None
-            file.seek(section[4])
-            symbols = np.frombuffer(file.read(section[5]), _SYMBOL)
-            values = symbols["value"][symbols["name"] == place]
+            names, length = sections[section[6]][4:6]
+            place = _find(content, b"\0" + _MALLCTL + b"\0", names, names + length) + 1
+            symbols = np.frombuffer(content[section[4] : section[4] + section[5]], _SYMBOL)
+            values = symbols["value"][symbols["name"] == place - names]
             return int(values[0]) if len(values) == 1 and values[0] else None
     return None
 
 
-def _find_in(file: Any, start: int, size: int) -> int | None:
-    """Return where the name stands in a table of names; 35 MB, of which little is held."""
-    name, step = b"\0" + _MALLCTL + b"\0", 1 << 20
-    file.seek(start)
-    rest, read = b"", 0
-    while read < size:
-        part = file.read(min(step, size - read))
-        if not part:
-            return None
-        text = rest + part
-        position = text.find(name)
-        if position >= 0:
-            return read - len(rest) + position + 1
-        read += len(part)
-        rest = text[-len(name) :]
-    return None
+def _find(content: mmap.mmap, text: bytes, start: int, end: int) -> int:
+    """Return where a text stands in a mapped file, or -1; of 35 MB, little is held at a time."""
+    step, place = 1 << 20, -1
+    while place < 0 and start < end:
+        place = content.find(text, start, min(start + step + len(text), end))
+        content.madvise(mmap.MADV_DONTNEED)
+        start += step
+    return place

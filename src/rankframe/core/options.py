@@ -11,6 +11,7 @@ is a field and a line here; functions, commands and documentation follow
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -45,21 +46,29 @@ _WIDTH = 88
 
 
 class Check(NamedTuple):
-    """A test of values, and what a value must be to pass it."""
+    """A test of values, what a value must be to pass it, and how one that does not is shown."""
 
     passes: Callable[[Any], bool]
     wanted: str
+    show: Callable[[Any], str] = shown
 
     def refuse(self, name: str, value: Any) -> None:
         """Refuse a value of an option that does not pass."""
         if not self.passes(value):
-            raise OptionError(
-                Option(name, bare=True), f" must be {self.wanted}, not {shown(value)}."
-            )
+            problem = f" must be {self.wanted}, not {self.show(value)}."
+            raise OptionError(Option(name, bare=True), problem)
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_settings(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) for name in value)
+        and all(isinstance(setting, str | int | float) for setting in value.values())
+    )
 
 
 COUNT = Check(is_count, "a whole number of at least 1")
@@ -75,6 +84,12 @@ _CONFIDENCE = Check(
 _PROGRESS = Check(
     lambda value: value is None or callable(value),
     "a function that is called with the progress so far, such as print",
+)
+_SETTINGS = Check(
+    _is_settings,
+    'a mapping of names to texts or numbers, such as {"aws_region": "eu-west-1"}',
+    # values may be secret
+    lambda value: "one of other things" if isinstance(value, Mapping) else shown(value),
 )
 # "no" would be true
 FLAG = Check(lambda value: isinstance(value, bool), "True or False")
@@ -108,16 +123,15 @@ class OptionInfo:
 
 def option(
     default: Any,
-    sentence: str,
     help: str,  # noqa: A002 (as argparse and typer call it)
     *,
     ledger: Callable[[Any], str | None] | None = str,
     check: Check | None = None,
     needs: str | None = None,
 ) -> Any:
-    """Declare a field of a group of options."""
-    texts = {"sentence": sentence, "help": help, "ledger": ledger, "check": check, "needs": needs}
-    return field(default=default, metadata=texts)
+    """Declare a field of a group of options; the docstring of the group has its sentence."""
+    facts = {"help": help, "ledger": ledger, "check": check, "needs": needs}
+    return field(default=default, metadata=facts)
 
 
 class Options:
@@ -154,17 +168,27 @@ def declared(group: type[Options]) -> list[OptionInfo]:
     types = get_type_hints(group)
     infos: list[OptionInfo] = []
     for item in fields(group):  # pyright: ignore[reportArgumentType]
-        kind = types[item.name]
+        kind, facts = types[item.name], dict(item.metadata)
         by_type = (_BY_TYPE[part] for part in (kind, *get_args(kind)) if part in _BY_TYPE)
-        checked = {**item.metadata, "check": item.metadata["check"] or next(by_type, None)}
-        infos.append(OptionInfo(item.name, kind, item.default, **checked))
+        facts["check"] = facts["check"] or next(by_type, None)
+        sentence = _sentence(facts.pop("same_as", group), item.name)
+        infos.append(OptionInfo(item.name, kind, item.default, sentence, **facts))
     return infos
+
+
+def _sentence(group: type[Options], name: str) -> str:
+    """Return the sentence on an option in the docstring of the group that declares it."""
+    entry = re.compile(rf"^    {name}: (.*(?:\n {{8}}.*)*)", re.MULTILINE)
+    for owner in group.__mro__:
+        if found := entry.search(inspect.cleandoc(owner.__doc__ or "")):
+            return " ".join(found[1].split())
+    return ""
 
 
 def same_option(group: type[Options], name: str) -> Any:
     """Declare a field as another group declares it."""
     original = vars(group)["__dataclass_fields__"][name]
-    return field(default=original.default, metadata=original.metadata)
+    return field(default=original.default, metadata={**original.metadata, "same_as": group})
 
 
 def choices(kind: Any) -> Iterator[str]:
@@ -304,130 +328,127 @@ StorageSettings: TypeAlias = Mapping[str, str | int | float | bool]
 
 # Policies -----------------------------------------------------------------------------------------
 
+# Options that only metrics of what was retrieved look at.
+_TABLES = ("train", "items", "catalogue", "reference")
+
+
+def _noted(note: str) -> Callable[[Any], str | None]:
+    """Return a line of the ledger for an option that is passed, and none for one that is not."""
+    return lambda value: None if value is None else note
+
 
 @dataclass(frozen=True)
 class Policies(Options):
-    """Decide what counts when a run is evaluated against judgments."""
+    """Decide what counts when a run is evaluated against judgments.
+
+    Args:
+        rel: the lowest grade that counts as relevant (default: any grade above 0). Graded metrics
+            use the grades themselves.
+        relevance: the grade of every judged pair, for judgments without grades; an error if they
+            have grades.
+        missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
+            "error".
+        no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
+        no_overlap: a run in which no document is judged is an "error", or scores 0 ("zero").
+        order: what orders documents: the score, else distance or rank ("columns"; a run without
+            such a column is an error, unless it has lists), or the order of the rows ("rows").
+        ranks: ranks in the run only order documents, which are numbered from 1 ("renumbered"); or
+            they are kept, gaps included, as if unjudged documents filled the gaps, whatever the
+            scores ("kept").
+        ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
+            trec_eval) or ascending ("doc_asc"), or stay as they are ("as_given").
+        duplicates: a document that a query has twice is an "error", or the best of them is kept
+            ("keep_best").
+        k_max: keep only the top N of each list, after duplicates and before unjudged documents are
+            dropped.
+        unit: the judged document that each retrieved chunk belongs to: a frame or file with doc_id
+            and unit, a dict, or an expression over doc_id such as
+            pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its
+            chunks; units with equal scores are ordered by name.
+        unit_ranks: with `unit`, units are numbered from 1 ("renumbered"), or have the rank of their
+            best chunk ("kept").
+        train: earlier interactions (query_id, doc_id and optionally count), for metrics such as
+            novelty that compare what was retrieved with popularity and history.
+        exclude_seen: remove documents that the query already has in `train`, before ranking.
+        items: the documents that can be retrieved, with attributes: a frame with doc_id and any
+            other columns.
+        catalogue: the documents that can be retrieved (default: those in `items`, else those in
+            `train`).
+        reference: another run, with which `unexpectedness` compares.
+        judged_only: remove unjudged documents, and those of negative grade, from the run and close
+            the gaps, after it is cut at `k_max`.
+    """
 
     title: ClassVar[str] = "Policies"
 
     rel: float | None = option(
         None,
-        "the lowest grade that counts as relevant (default: any grade above 0). Graded metrics use "
-        "the grades themselves.",
         "Lowest grade that counts as relevant (default: any above 0).",
         ledger=lambda rel: "any grade above 0" if rel is None else f"grade of at least {rel:g}",
     )
     relevance: float | None = option(
         None,
-        "the grade of every judged pair, for judgments without grades; an error if they have "
-        "grades.",
         "Grade of every judged pair, for judgments without grades.",
         ledger=lambda grade: None if grade is None else f"{grade:g} for every pair",
     )
     missing: Missing = option(
-        "zero",
-        'a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an '
-        '"error".',
-        "Judged queries that the run lacks: score 0, leave out, or fail.",
+        "zero", "Judged queries that the run lacks: score 0, leave out, or fail."
     )
     no_relevant: NoRelevant = option(
-        "zero",
-        'a query without relevant documents scores 0 ("zero") or is left out ("skip").',
-        "Queries without relevant documents: score 0 or leave out.",
+        "zero", "Queries without relevant documents: score 0 or leave out."
     )
     no_overlap: NoOverlap = option(
-        "error",
-        'a run in which no document is judged is an "error", or scores 0 ("zero").',
-        "A run in which no document is judged: fail or score 0.",
-        ledger=None,
+        "error", "A run in which no document is judged: fail or score 0.", ledger=None
     )
     order: Order = option(
         "columns",
-        'what orders documents: the score, else distance or rank ("columns"; a run without such a '
-        'column is an error, unless it has lists), or the order of the rows ("rows").',
         "Order documents by score, distance or rank, or as the rows stand.",
         ledger=None,  # the ledger has the column itself
     )
     ranks: Ranks = option(
-        "renumbered",
-        'ranks in the run only order documents, which are numbered from 1 ("renumbered"); or they '
-        "are kept, gaps included, as if unjudged documents filled the gaps, whatever the scores "
-        '("kept").',
-        "Ranks in the run: only order documents, or keep them with their gaps.",
+        "renumbered", "Ranks in the run: only order documents, or keep them with their gaps."
     )
-    ties: Ties = option(
-        "doc_desc",
-        'documents with equal scores are ordered by doc_id, descending ("doc_desc", as in '
-        'trec_eval) or ascending ("doc_asc"), or stay as they are ("as_given").',
-        "Order of documents with equal scores.",
-    )
+    ties: Ties = option("doc_desc", "Order of documents with equal scores.")
     duplicates: Duplicates = option(
-        "error",
-        'a document that a query has twice is an "error", or the best of them is kept '
-        '("keep_best").',
-        "A document that a query has twice: fail or keep the best.",
+        "error", "A document that a query has twice: fail or keep the best."
     )
     k_max: int | None = option(
         None,
-        "keep only the top N of each list, after duplicates and before unjudged documents are "
-        "dropped.",
         "Keep only the top N of each list (after removing duplicates, before unjudged documents).",
         ledger=lambda k: "the whole list" if k is None else f"the top {k}",
         check=COUNT,
     )
     unit: Unit = option(
         None,
-        "the judged document that each retrieved chunk belongs to: a frame or file with doc_id and "
-        "unit, a dict, or an expression over doc_id such as "
-        'pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its '
-        "chunks; units with equal scores are ordered by name.",
         "Map chunks to documents: a file with doc_id and unit.",
-        ledger=lambda unit: None if unit is None else "documents are rolled up to units",
+        ledger=_noted("documents are rolled up to units"),
     )
     unit_ranks: UnitRanks = option(
         "renumbered",
-        'with `unit`, units are numbered from 1 ("renumbered"), or have the rank of their best '
-        'chunk ("kept").',
         "With --unit: number units from 1, or by the rank of their best chunk.",
         needs="unit",
     )
     train: Table = option(
-        None,
-        "earlier interactions (query_id, doc_id and optionally count), for metrics such as novelty "
-        "that compare what was retrieved with popularity and history.",
-        "Earlier interactions: a file with query_id and doc_id.",
-        ledger=lambda train: None if train is None else "given",
+        None, "Earlier interactions: a file with query_id and doc_id.", ledger=_noted("given")
     )
     exclude_seen: bool = option(
         False,  # noqa: FBT003 (a default)
-        "remove documents that the query already has in `train`, before ranking.",
         "Remove documents that the query already has in --train before ranking.",
         ledger=lambda excluded: "yes" if excluded else None,
     )
     items: Table = option(
         None,
-        "the documents that can be retrieved, with attributes: a frame with doc_id and any other "
-        "columns.",
         "Documents that can be retrieved: a file with doc_id and attributes.",
-        ledger=lambda items: None if items is None else "given",
+        ledger=_noted("given"),
     )
     catalogue: Table = option(
-        None,
-        "the documents that can be retrieved (default: those in `items`, else those in `train`).",
-        "The catalogue (default: the documents in --items).",
-        ledger=lambda catalogue: None if catalogue is None else "given",
+        None, "The catalogue (default: the documents in --items).", ledger=_noted("given")
     )
     reference: Table = option(
-        None,
-        "another run, with which `unexpectedness` compares.",
-        "Another run, with which unexpectedness compares.",
-        ledger=lambda run: None if run is None else "given",
+        None, "Another run, with which unexpectedness compares.", ledger=_noted("given")
     )
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)
-        "remove unjudged documents, and those of negative grade, from the run and close the gaps, "
-        "after it is cut at `k_max`.",
         "Remove unjudged documents, and those of negative grade, after --k-max.",
         ledger=lambda only: "yes" if only else "no",
     )
@@ -440,14 +461,12 @@ class Policies(Options):
     @property
     def shows(self) -> bool:
         """Tell whether there is a table that only metrics of what was retrieved look at."""
-        tables = (self.train, self.items, self.catalogue, self.reference)
-        return any(table is not None for table in tables)
+        return any(getattr(self, name) is not None for name in _TABLES)
 
     @property
     def judging(self) -> Policies:
         """Return the policies for metrics of judgments alone, over a run that is open already."""
-        tables = dict.fromkeys(("train", "items", "catalogue", "reference"))
-        return Policies(**{**vars(self), **tables, "exclude_seen": False})
+        return Policies(**{**vars(self), **dict.fromkeys(_TABLES), "exclude_seen": False})
 
     @property
     def keeps_chunk_ranks(self) -> bool:
@@ -457,13 +476,16 @@ class Policies(Options):
 
 @dataclass(frozen=True)
 class SharedPolicies(Policies):
-    """Decide what counts when several runs are evaluated to be compared."""
+    """Decide what counts when several runs are evaluated to be compared.
+
+    Args:
+        missing: a judged query that a run lacks scores 0 ("zero_if_few", an error if two systems
+            share less than half of their queries; or "zero", however few they share), is left out
+            ("skip") or is an "error".
+    """
 
     missing: MissingAmong = option(  # pyright: ignore[reportIncompatibleVariableOverride]
         "zero_if_few",
-        'a judged query that a run lacks scores 0 ("zero_if_few", an error if two systems share '
-        'less than half of their queries; or "zero", however few they share), is left out ("skip") '
-        'or is an "error".',
         "Judged queries that a run lacks; zero_if_few: score 0 if systems share half or more.",
     )
 
@@ -476,7 +498,14 @@ class SharedPolicies(Policies):
 
 @dataclass(frozen=True)
 class PairPolicies(Options):
-    """Decide what counts when two rankings are compared with each other."""
+    """Decide what counts when two rankings are compared with each other.
+
+    Args:
+        missing: correlations compare the documents that both rankings have ("shared"), or all,
+            where a document that a ranking lacks stands below all that it has ("bottom").
+        unmatched_queries: a query that only one side has is kept ("keep"; it shares nothing) or
+            left out ("skip").
+    """
 
     title: ClassVar[str] = "Policies"
 
@@ -484,16 +513,11 @@ class PairPolicies(Options):
     ties: Ties = same_option(Policies, "ties")
     duplicates: Duplicates = same_option(Policies, "duplicates")
     missing: Unshared = option(
-        "shared",
-        'correlations compare the documents that both rankings have ("shared"), or all, where a '
-        'document that a ranking lacks stands below all that it has ("bottom").',
-        "Correlations: shared documents only, or missing ones at the bottom.",
+        "shared", "Correlations: shared documents only, or missing ones at the bottom."
     )
     k_max: int | None = same_option(Policies, "k_max")
     unmatched_queries: UnmatchedQueries = option(
-        "keep",
-        'a query that only one side has is kept ("keep"; it shares nothing) or left out ("skip").',
-        "Queries that only one side has: keep or leave out.",
+        "keep", "Queries that only one side has: keep or leave out."
     )
 
 
@@ -574,35 +598,23 @@ class PairPolicyOptions(PairedOptions, total=False):
 
 @dataclass(frozen=True)
 class Intervals(Options):
-    """Decide how confidence intervals of averages are computed."""
+    """Decide how confidence intervals of averages are computed.
+
+    Args:
+        ci: confidence intervals of the averages, by "bootstrap" over queries, by Student's "t", or
+            None. The bootstrap is drawn from hashes of query ids: the same on every machine, for
+            the same seed.
+        confidence: the confidence level of the intervals.
+        replicates: the number of bootstrap replicates.
+        seed: the random seed of everything that is drawn.
+    """
 
     title: ClassVar[str] = "Intervals"
 
-    ci: Method | None = option(
-        "bootstrap",
-        'confidence intervals of the averages, by "bootstrap" over queries, by Student\'s "t", or '
-        "None. The bootstrap is drawn from hashes of query ids: the same on every machine, for the "
-        "same seed.",
-        "Method of the confidence intervals.",
-    )
-    confidence: float = option(
-        0.95,
-        "the confidence level of the intervals.",
-        "Confidence level of the intervals.",
-        check=_CONFIDENCE,
-    )
-    replicates: int = option(
-        1_000,
-        "the number of bootstrap replicates.",
-        "Number of bootstrap replicates.",
-        check=REPLICATES,
-    )
-    seed: int = option(
-        0,
-        "the random seed of everything that is drawn.",
-        "Random seed for bootstrap and randomisation tests.",
-        check=_WHOLE,
-    )
+    ci: Method | None = option("bootstrap", "Method of the confidence intervals.")
+    confidence: float = option(0.95, "Confidence level of the intervals.", check=_CONFIDENCE)
+    replicates: int = option(1_000, "Number of bootstrap replicates.", check=REPLICATES)
+    seed: int = option(0, "Random seed for bootstrap and randomisation tests.", check=_WHOLE)
 
     def described(self) -> dict[str, str]:
         """Return the one line of the ledger."""
@@ -616,35 +628,31 @@ class Intervals(Options):
 
 @dataclass(frozen=True)
 class Comparing(Options):
-    """Decide how systems are compared."""
+    """Decide how systems are compared.
+
+    Args:
+        test: the paired test: "t"; "wilcoxon" (signed rank); "sign"; "randomisation" (Fisher's);
+            "tukey" (honest significant difference of all systems at once, by randomisation).
+        correction: the correction of p values for multiple testing: "holm", "bonferroni", "bh"
+            (Benjamini–Hochberg) or "none". Tests over all queries are one family (metrics × pairs),
+            each slicing attribute another (metrics × pairs × slices). Tukey's p values are
+            corrected over pairs already.
+        unpaired: a query that not every system has is an "error", left out ("skip") or worth 0
+            ("zero"; undefined where lower is better). Counted in the ledger.
+        permutations: the number of permutations of randomisation tests.
+    """
 
     title: ClassVar[str] = "Comparison"
 
-    test: Test = option(
-        "t",
-        'the paired test: "t"; "wilcoxon" (signed rank); "sign"; "randomisation" (Fisher\'s); '
-        '"tukey" (honest significant difference of all systems at once, by randomisation).',
-        "The paired significance test.",
-    )
+    test: Test = option("t", "The paired significance test.")
     correction: Correction = option(
-        "holm",
-        'the correction of p values for multiple testing: "holm", "bonferroni", "bh" '
-        '(Benjamini–Hochberg) or "none". Tests over all queries are one family (metrics × pairs), '
-        "each slicing attribute another (metrics × pairs × slices). Tukey's p values are corrected "
-        "over pairs already.",
-        "Multiple-testing correction, applied separately per slicing attribute.",
+        "holm", "Multiple-testing correction, applied separately per slicing attribute."
     )
     unpaired: Unpaired = option(
-        "error",
-        'a query that not every system has is an "error", left out ("skip") or worth 0 ("zero"; '
-        "undefined where lower is better). Counted in the ledger.",
-        "Queries that not every system has: fail, leave out, or score 0.",
+        "error", "Queries that not every system has: fail, leave out, or score 0."
     )
     permutations: int = option(
-        10_000,
-        "the number of permutations of randomisation tests.",
-        "Number of permutations of randomisation tests.",
-        check=REPLICATES,
+        10_000, "Number of permutations of randomisation tests.", check=REPLICATES
     )
 
 
@@ -680,33 +688,22 @@ class ComparisonOptions(SignificanceOptions, UnpairedOptions, total=False):
 
 @dataclass(frozen=True)
 class Storage(Options):
-    """Decide how remote storage is reached."""
+    """Decide how remote storage is reached.
+
+    Args:
+        storage_options: settings of remote storage (`s3://…`): `endpoint_url`, `aws_region`, keys,
+            and whatever else polars takes under this name (default: the environment,
+            `AWS_ENDPOINT_URL`, …).
+    """
 
     title: ClassVar[str] = "Storage"
 
     storage_options: StorageSettings | None = option(
         None,
-        "settings of remote storage (`s3://…`): `endpoint_url`, `aws_region`, keys, and whatever "
-        "else polars takes under this name (default: the environment, `AWS_ENDPOINT_URL`, …).",
         "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeat).",
         ledger=None,  # there are keys among them
+        check=_SETTINGS,
     )
-
-    def __post_init__(self) -> None:
-        """Refuse what does not map names to values; values may be secret and are not shown."""
-        settings = self.storage_options
-        if settings is None or (
-            isinstance(settings, Mapping)
-            and all(isinstance(name, str) for name in settings)
-            and all(isinstance(value, str | int | float) for value in settings.values())
-        ):
-            return
-        raise OptionError(
-            Option("storage_options", bare=True),
-            " takes a mapping of names to texts or numbers, such as "
-            '{"aws_region": "eu-west-1"}, not ',
-            "one of other things." if isinstance(settings, Mapping) else f"{shown(settings)}.",
-        )
 
 
 class StorageOptions(TypedDict, total=False):

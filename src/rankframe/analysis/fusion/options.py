@@ -23,7 +23,12 @@ from rankframe.core.options import (
 
 @dataclass(frozen=True)
 class FusionPolicies(Options):
-    """Decide what counts when runs are fused."""
+    """Decide what counts when runs are fused.
+
+    Args:
+        depth: use only the top N documents of each run, after duplicates are dropped.
+        k_max: keep only the top N documents of each query in the fused run.
+    """
 
     title: ClassVar[str] = "Policies"
 
@@ -37,14 +42,12 @@ class FusionPolicies(Options):
     unit_ranks: UnitRanks = same_option(Policies, "unit_ranks")
     depth: int | None = option(
         None,
-        "use only the top N documents of each run, after duplicates are dropped.",
         "Use only the top N documents of each run.",
         ledger=lambda depth: "the whole lists" if depth is None else f"the top {depth}",
         check=COUNT,
     )
     k_max: int | None = option(
         None,
-        "keep only the top N documents of each query in the fused run.",
         "Keep only the top N fused documents of each query.",
         ledger=lambda k: "all" if k is None else f"the top {k}",
         check=COUNT,
