@@ -413,7 +413,7 @@ def test_columns_are_named_as_in_evaluate() -> None:
     ("options", "said"),
     [
         ({"metric": "ndcg@1,10"}, "a diff is of one metric, not of 2: take 'ndcg@1', "),
-        ({"metric": "ndcg(average=weighted)@5"}, "Pass queries= and weight=, or leave out"),
+        ({"metric": "ndcg(average=weighted)@5"}, "pass queries= (a frame with query_id)"),
         ({"metric": "ndgc@10"}, "unknown metric 'ndgc@10'. Did you mean 'ndcg@10'"),
         ({"metric": "rbo"}, "see rf.agree"),
         ({"metric": None}, "metrics are names or polars expressions, not None."),

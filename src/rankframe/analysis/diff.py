@@ -9,11 +9,11 @@ from typing import Any, Final, Self, Unpack
 
 import polars as pl
 
-from rankframe.analysis.systems import Lack, Runs, evaluate_runs, lacks
+from rankframe.analysis.systems import Lack, Runs, depth_of, evaluate_runs, lacks
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import MetricParameterError, OptionError
-from rankframe.core.messages import Option, did_you_mean, number_of, shown
-from rankframe.core.options import DiffOptions, Policies, Storage, is_count, takes_options
+from rankframe.core.messages import did_you_mean, number_of, shown
+from rankframe.core.options import COUNT, DiffOptions, Policies, Storage, takes_options
 from rankframe.core.table import Cell, Note, Table, as_cell, as_html
 from rankframe.engine.accumulator import average_values
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
@@ -25,12 +25,18 @@ from rankframe.io.queries import Known, read_attributes
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 
+SIDES: Final = ("a", "b")
+# Names of the columns that follow the columns of the two runs.
+DELTA, BETTER, WEIGHTED, SAME, TEXT = "delta", "better", "weighted", "same", "text"
+_TAKEN: Final = (QUERY, DELTA, BETTER, WEIGHT, WEIGHTED, SAME, TEXT)
+_LONGEST = 40  # characters of an id on the screen
+_MOST_SHOWN = 5
+_MOST_ATTRIBUTES = 4
 _SUMMARY: Final = {
     "metric": pl.String,
     **dict.fromkeys(("mean_a", "mean_b", "difference"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses", "undefined", "queries"), pl.Int64),
 }
-_DEFAULT_K = 10
 _COMPARABLE = 10_000  # ids among which a similar one is looked for letter by letter
 
 
@@ -95,12 +101,11 @@ def diff(
     │ q1       ┆ w      ┆ null      ┆ 1      ┆ null   ┆ left    │
     └──────────┴────────┴───────────┴────────┴────────┴─────────┘
     """
-    chosen = _one_metric(metric, weighted=weight is not None)
-    renamed = None if names is None else check_names(names)
-    depth = int(chosen.params.get("k") or _DEFAULT_K) if k is None else k
-    for option, value in (("k", depth), ("most", most)):
-        if not is_count(value):
-            raise OptionError(f"{option} must be a whole number of at least 1, not {value!r}.")
+    chosen = _one_metric(metric)
+    renamed = SIDES if names is None else check_names(names)
+    depth = depth_of(chosen) if k is None else k
+    COUNT.refuse("k", depth)
+    COUNT.refuse("most", most)
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
     policies = Policies.from_options(options)
@@ -119,17 +124,17 @@ def diff(
         attributes=attributes,
         requested={} if described.queries is None else described.queries.asked,
     )
-    before, after = systems.values()
     averages = []
     for system in systems.values():
-        attribute_values = Known() if attributes is None else attributes.of(system.values[QUERY])
-        averages.append(average_values(chosen, system.computed, attribute_values.weights))
+        looked_up = Known() if attributes is None else attributes.of(system.values[QUERY])
+        averages.append(average_values(chosen, system.computed, looked_up.weights))
+    before, after = systems.values()
     per_query = side_by_side(chosen, before.values, after.values, described)
     moved = movers(per_query, int(most), only=only, worse=worse)
     lists = Lists.read(
         moved[QUERY], tables.left, dict(zip(SIDES, tables.rights, strict=True)), policies
     )
-    change = Diff(
+    return Diff(
         summarise_change(chosen, averages[0], averages[1], per_query),
         per_query,
         describe_movers(moved, described),
@@ -137,23 +142,14 @@ def diff(
         int(depth),
         lacks(systems, [chosen]),
         says_every_relevant(before.ledger),
-    )
-    return change if renamed is None else change.named(*renamed)
+    ).named(*renamed)
 
 
-def _one_metric(metric: MetricLike, *, weighted: bool) -> Metric:
+def _one_metric(metric: MetricLike) -> Metric:
     first, *rest = resolve(metric, "judged", "grouped", "shown")
     if rest:
         raise MetricParameterError(
             f"a diff is of one metric, not of {1 + len(rest)}: take {first.label!r}, for instance."
-        )
-    if first.average == "weighted" and not weighted:
-        raise MetricParameterError(
-            f"{first.label!r} is averaged by weight, and there are no weights. Pass ",
-            Option("queries"),
-            " and ",
-            Option("weight"),
-            ", or leave out average=weighted.",
         )
     return first
 
@@ -251,15 +247,6 @@ def _alike(name: str, queries: pl.Series) -> list[str]:
     return queries.filter(alike).head(_COMPARABLE).to_list()
 
 
-SIDES: Final = ("a", "b")
-# Names of the columns that follow the columns of the two runs.
-DELTA, BETTER, WEIGHTED, SAME, TEXT = "delta", "better", "weighted", "same", "text"
-_TAKEN: Final = (QUERY, DELTA, BETTER, WEIGHT, WEIGHTED, SAME, TEXT)
-_LONGEST = 40  # characters of an id on the screen
-_MOST_SHOWN = 5
-_MOST_ATTRIBUTES = 4
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Diff(Exported):
     """Hold what changed between run a (before) and run b (after), for one metric.
@@ -307,16 +294,15 @@ class Diff(Exported):
         new = check_names((a, b), [name for name in self.movers.columns if name not in self.names])
         called = dict(zip(self.names, new, strict=True))
         better = pl.col(BETTER).replace(called)
-        values = (
-            frame.with_columns(better).rename(called) if frame.width else frame
-            for frame in (self.per_query, self.movers)
-        )
         ranks = {f"rank_{old}": f"rank_{name}" for old, name in called.items()}
-        documents = self.documents.rename(ranks) if self.documents.width else self.documents
-        lacks = [replace(lack, system=called[lack.system]) for lack in self.lacks]
-        per_query, movers = values
-        return replace(self, per_query=per_query, movers=movers, documents=documents, lacks=lacks,
-                       names=new)  # fmt: skip
+        return replace(
+            self,
+            per_query=self.per_query.with_columns(better).rename(called),
+            movers=self.movers.with_columns(better).rename(called),
+            documents=self.documents.rename(ranks),
+            lacks=[replace(lack, system=called[lack.system]) for lack in self.lacks],
+            names=new,
+        )
 
     @property
     def ranks(self) -> tuple[str, str]:
@@ -331,7 +317,7 @@ class Diff(Exported):
         return [name for name in self.movers.columns if name not in own]
 
     @property
-    def _told(self) -> list[str]:
+    def _notes(self) -> list[str]:
         """Return the warnings that a reader of the numbers needs."""
         return [*map(str, self.lacks), *([EVERY_RELEVANT] if self.every_relevant else [])]
 
@@ -342,7 +328,7 @@ class Diff(Exported):
             + "".join(f", {name} {value}" for name, value in zip(self._more, more, strict=True))
             for query, a, b, delta, better, *more in self._shown
         ]
-        notes = [f"  {line}" for line in self._told]
+        notes = [f"  {line}" for line in self._notes]
         head = [f"rankframe diff, {self._headline}", f"  {self._counted}"]
         return "\n".join([*head, *notes, *moved])
 
@@ -353,9 +339,9 @@ class Diff(Exported):
             tone = "good" if row[4] == _short(self.names[1]) else "bad"
             rows.append([*cells[:3], Cell(row[3], tone=tone), *cells[4:]])
         names = [_short(name) for name in (*self.names, DELTA, BETTER, *self._more)]
-        table = Table.from_texts([QUERY], names, rows)
-        notes = [Note(text) for text in (self._counted, *self._told)]
-        return as_html([Note.from_headline(self._headline), *notes, table])
+        notes = [Note(text) for text in (self._counted, *self._notes)]
+        headline = Note.from_headline(self._headline)
+        return as_html([headline, *notes, Table.from_texts([QUERY], names, rows)])
 
     @property
     def _more(self) -> list[str]:
@@ -367,7 +353,7 @@ class Diff(Exported):
         names = [QUERY, a, b, DELTA, BETTER, *self._more]
         return [
             (_short(query), f"{before:.4f}", f"{after:.4f}", f"{delta:+.4f}", _short(better),
-             *(_told_text(name) for name in more))
+             *(_attribute_text(name) for name in more))
             for query, before, after, delta, better, *more
             in self.movers.head(_MOST_SHOWN).select(names).rows()  # allowed: five rows
         ]  # fmt: skip
@@ -378,10 +364,8 @@ class Diff(Exported):
         before, after = ("undefined" if value is None else f"{value:.4f}" for value in (a, b))
         change = "" if difference is None else f" ({difference:+.4f})"
         if self.names != SIDES:
-            before, after = (
-                f"{value} ({_short(name)})"
-                for value, name in zip((before, after), self.names, strict=True)
-            )
+            before += f" ({_short(self.names[0])})"
+            after += f" ({_short(self.names[1])})"
         return f"{metric}: {before} → {after}{change}"
 
     @property
@@ -412,7 +396,7 @@ def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
     return a, b
 
 
-def _told_text(value: object) -> str:
+def _attribute_text(value: object) -> str:
     if value is None:
         return "–"
     return f"{value:g}" if isinstance(value, float) else _short(str(value))

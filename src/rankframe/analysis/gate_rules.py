@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from rankframe.analysis.stored import Names, names_of
-from rankframe.core.checks import LONGEST_NAME
+from rankframe.core.checks import LONGEST_NAME, is_count, is_number
 from rankframe.core.errors import OptionError, UnreadableInputError
-from rankframe.core.messages import did_you_mean, number_of, shorten, shown
-from rankframe.core.options import Intervals
+from rankframe.core.messages import did_you_mean, number_of, sentences, shorten, shown
+from rankframe.core.options import Check, Intervals
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]
 HOW: Final = (
@@ -134,6 +134,7 @@ class Demands:
     higher_is_better: tuple[str, ...] = ()
 
 
+_MINIMUM = Check(lambda value: is_count(value) and value >= 2, "a whole number of at least 2")
 _DIRECTIONS: Final = ("lower_is_better", "higher_is_better")
 
 
@@ -154,11 +155,10 @@ def read_demands(
     entries = ("rules", "min_queries", *_DIRECTIONS)
     unknown = [k for k in table if k not in entries and not _JUDGED.fullmatch(k)]
     if unknown:
+        problem = f"rules have no entry {shown(unknown[0])}"
         near = did_you_mean(unknown[0], [*entries, "min_judged@10"])
-        raise OptionError(
-            f"rules have no entry {shown(unknown[0])}. {near}{' ' if near else ''}"
-            f"There are {', '.join(entries)} and min_judged@K."
-        )
+        there_are = f"There are {', '.join(entries)} and min_judged@K"
+        raise OptionError(*sentences((problem,), (near,), (there_are,)))
     texts = table.get("rules", [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise OptionError(f"rules must be a list of texts. {HOW}")
@@ -170,15 +170,12 @@ def read_demands(
     shares = {int(m[1]): value for key, value in table.items() if (m := _JUDGED.fullmatch(key))}
     shares |= min_judged or {}
     for depth, share in shares.items():
-        if depth < 1 or not isinstance(share, int | float) or not 0 <= share <= 1:
+        if depth < 1 or not is_number(share) or not 0 <= share <= 1:
             raise OptionError(
                 f"min_judged@{depth} must be a share from 0 to 1, not {shown(share)}."
             )
     minimum = min_queries if min_queries is not None else table.get("min_queries", 30)
-    if not isinstance(minimum, int) or isinstance(minimum, bool) or minimum < 2:
-        raise OptionError(
-            f"min_queries must be a whole number of at least 2, not {shown(minimum)}."
-        )
+    _MINIMUM.refuse("min_queries", minimum)
     directions = {
         option: (*names_of(option, table.get(option, ())), *names_of(option, more))
         for option, more in zip(_DIRECTIONS, (lower_is_better, higher_is_better), strict=True)
@@ -197,26 +194,27 @@ def parse_rule(text: str) -> Rule:
     if match is None:
         raise OptionError(f"cannot read the rule {text!r}. {HOW}")
     number = float(match["number"].replace("−", "-"))
-    if not math.isfinite(number):
-        raise OptionError(f"rule {text!r}: {match['number']} is too large a number.")
-    relative = match["percent"] is not None
+    relative, confidence = match["percent"] is not None, match["confidence"]
     kind: Kind = " ".join(match["kind"].lower().split())  # pyright: ignore[reportAssignmentType]
-    if kind == "no worse than" and number > 0:
-        raise OptionError(
-            f"rule {text!r}: how much worse it may be is written with a minus, such as "
+    problem = ""
+    if not math.isfinite(number):
+        problem = f"{match['number']} is too large a number."
+    elif kind == "no worse than" and number > 0:
+        problem = (
+            "how much worse it may be is written with a minus, such as "
             f"-{match['number'].lstrip('+')}{'%' if relative else ''}. "
             'To ask for more than before, write "better than".'
         )
-    if kind in ("at least", "at most") and relative:
-        raise OptionError(f"rule {text!r}: {kind!r} takes a value of the metric, not a percentage.")
-    if kind in ("at least", "at most") and match["confidence"] is not None:
-        raise OptionError(
-            f"rule {text!r}: {kind!r} looks at the value itself, without a confidence: "
-            f"leave out 'at {match['confidence']}%'."
+    elif kind in ("at least", "at most") and relative:
+        problem = f"{kind!r} takes a value of the metric, not a percentage."
+    elif kind in ("at least", "at most") and confidence is not None:
+        problem = (
+            f"{kind!r} looks at the value itself, without a confidence: "
+            f"leave out 'at {confidence}%'."
         )
-    confidence = _DEFAULT_CONFIDENCE
-    if match["confidence"] is not None:
-        confidence = float(match["confidence"]) / 100
+    if problem:
+        raise OptionError(f"rule {text!r}: {problem}")
+    confidence = _DEFAULT_CONFIDENCE if confidence is None else float(confidence) / 100
     Intervals("t", confidence)  # refuses what is no confidence
     by = tuple(re.split(r"\s*[,×]\s*", match["by"].strip())) if match["by"] else None
     return Rule(
@@ -249,11 +247,11 @@ def read_table(rules: str | Path) -> dict[str, Any]:
     """Read a TOML file of rules."""
     try:
         return tomllib.loads(Path(rules).expanduser().read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UnreadableInputError(str(rules), "no such file") from error
-    except RecursionError as error:
-        raise UnreadableInputError(
-            str(rules), "its tables or lists are nested too deeply"
-        ) from error
-    except (OSError, ValueError) as error:  # no text, no TOML, or numbers of thousands of digits
-        raise UnreadableInputError(str(rules), str(error)) from error
+    # no text, no TOML, or numbers of thousands of digits
+    except (OSError, ValueError, RecursionError) as error:
+        problem = str(error)
+        if isinstance(error, FileNotFoundError):
+            problem = "no such file"
+        if isinstance(error, RecursionError):
+            problem = "its tables or lists are nested too deeply"
+        raise UnreadableInputError(str(rules), problem) from error

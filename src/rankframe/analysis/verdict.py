@@ -30,29 +30,19 @@ from rankframe.engine.result import Exported
 
 Status = Literal["pass", "fail", "undecided", "skipped"]
 CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
-    "rule": pl.String,
-    "metric": pl.String,
-    "by": pl.String,
-    "slice": pl.String,
-    "baseline_value": pl.Float64,
-    "value": pl.Float64,
-    "change": pl.Float64,
-    "bound": pl.Float64,
-    "margin": pl.Float64,
+    **dict.fromkeys(("rule", "metric", "by", "slice"), pl.String),
+    **dict.fromkeys(("baseline_value", "value", "change", "bound", "margin"), pl.Float64),
     "relative": pl.Boolean,
-    "confidence": pl.Float64,
-    "p_value": pl.Float64,
-    "queries": pl.Int64,
-    "undefined_baseline": pl.Int64,
-    "undefined_candidate": pl.Int64,
+    **dict.fromkeys(("confidence", "p_value"), pl.Float64),
+    **dict.fromkeys(("queries", "undefined_baseline", "undefined_candidate"), pl.Int64),
     "differing": pl.Int64,
-    "status": pl.String,
-    "reason": pl.String,
+    **dict.fromkeys(("status", "reason"), pl.String),
 }
 # Of what `to_json` writes: fields may be added to it; whatever else changes, changes this number.
 JSON_SCHEMA = 1
 _ALL = "all"  # queries: a rule without slices
 BASELINE, CANDIDATE = "baseline", "candidate"
+_SIDES, _CHANGES = ("baseline_value", "value"), ("change", "bound")
 TONES: dict[str, Tone] = {
     "pass": "good", "fail": "bad", "undecided": "doubtful", "skipped": "muted",
 }  # fmt: skip
@@ -85,11 +75,10 @@ class Verdict(Exported):
 
     def named(self, *, baseline: str | None = None, candidate: str | None = None) -> Self:
         """Return this verdict with other names for the systems."""
-        names = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
-        new = (baseline or names[BASELINE], candidate or names[CANDIDATE])
-        called = dict(zip(self.names, new, strict=True))
+        names = baseline or self.names[0], candidate or self.names[1]
+        called = dict(zip(self.names, names, strict=True))
         lacks = [replace(lack, system=called[lack.system]) for lack in self.lacks]
-        return replace(self, lacks=lacks, names=new)
+        return replace(self, lacks=lacks, names=names)
 
     @property
     def every_relevant(self) -> bool:
@@ -124,18 +113,14 @@ class Verdict(Exported):
     def headline(self) -> str:
         """The verdict in one line."""
         counts = Counter(self.checks["status"])
-        parts = [
-            f"{counts[status]} {word}"
-            for status, word in (
-                ("pass", "passed"),
-                ("fail", "failed"),
-                ("undecided", "could not be decided"),
-                ("skipped", "skipped for too few queries"),
-            )
-            if status in counts
-        ] or ["nothing was checked"]
-        word = {"pass": "PASS", "fail": "FAIL", "undecided": "UNDECIDED"}[self.status]
-        line = f"{word}: {', '.join(parts)} ({self._tested}"
+        words = {
+            "pass": "passed",
+            "fail": "failed",
+            "undecided": "could not be decided",
+            "skipped": "skipped for too few queries",
+        }
+        parts = [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
+        line = f"{self.status.upper()}: {', '.join(parts) or 'nothing was checked'} ({self._tested}"
         if self.counted["unpaired"]:
             done = self.counted["unpaired_done"]
             line += f", {self.counted['unpaired']:,} not on both sides: {done}"
@@ -222,10 +207,8 @@ class Verdict(Exported):
                     Cell(rule),
                     Cell(row["status"], tone=TONES[row["status"]]),
                     Cell(_ALL if row["by"] is None else f"{row['by']}: {row['slice']}"),
-                    Cell(number_text(row["baseline_value"]), value=row["baseline_value"]),
-                    Cell(number_text(row["value"]), value=row["value"]),
-                    Cell(_change(row["change"], relative=row["relative"]), value=row["change"]),
-                    Cell(_change(row["bound"], relative=row["relative"]), value=row["bound"]),
+                    *(Cell(number_text(row[side]), value=row[side]) for side in _SIDES),
+                    *(Cell(_change(row[change], row), value=row[change]) for change in _CHANGES),
                     Cell(f"{row['queries']:,}", value=row["queries"]),
                     Cell(row["reason"]),
                 ]
@@ -246,6 +229,7 @@ class Verdict(Exported):
             errors=str(counts["undecided"]),
             skipped=str(counts["skipped"]),
         )
+        kinds = {"fail": "failure", "undecided": "error", "skipped": "skipped"}
         for row in self.checks.to_dicts():
             case = ElementTree.SubElement(
                 suite,
@@ -253,18 +237,15 @@ class Verdict(Exported):
                 classname=f"rankframe.gate.{row['metric']}".translate(_NO_XML),
                 name=check_name(row).translate(_NO_XML),
             )
-            kind = {"fail": "failure", "undecided": "error", "skipped": "skipped"}
-            if row["status"] in kind:
-                ElementTree.SubElement(
-                    case, kind[row["status"]], message=row["reason"].translate(_NO_XML)
-                )
+            if kind := kinds.get(row["status"]):
+                reason = row["reason"].translate(_NO_XML)
+                ElementTree.SubElement(case, kind, message=reason)
             out = ElementTree.SubElement(case, "system-out")
             out.text = f"baseline {row['baseline_value']}, now {row['value']}"
         if self.warnings:
             output = ElementTree.SubElement(suite, "system-out")
-            output.text = "\n".join(f"Warning: {warning}." for warning in self.warnings).translate(
-                _NO_XML
-            )
+            warnings = "\n".join(f"Warning: {warning}." for warning in self.warnings)
+            output.text = warnings.translate(_NO_XML)
         ElementTree.indent(suite)
         text = ElementTree.tostring(suite, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -288,7 +269,7 @@ def check_name(row: Mapping[str, Any]) -> str:
     return row["rule"] + ("" if row["by"] is None else f" [{row['by']}: {row['slice']}]")
 
 
-def _change(value: float | None, *, relative: bool) -> str:
+def _change(value: float | None, row: Mapping[str, Any]) -> str:
     if value is None:
         return ""
-    return percent_text(value, 2) if relative else signed_text(value)
+    return percent_text(value, 2) if row["relative"] else signed_text(value)
