@@ -31,7 +31,7 @@ import rankframe as rf
 from rankframe.core.options import Correction, Intervals, Method, Test
 from rankframe.engine.accumulator import WHOLE, sum_by_slice
 from rankframe.engine.finish import summarise, summarise_gaps
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.plan import ABOVE, BELOW, PerQuery
 from rankframe.io.queries import Known
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.bootstrap import BootstrapBuckets, QueryBuckets
@@ -201,9 +201,14 @@ def _one_system(experiment: int, rng: np.random.Generator, n: int) -> tuple[PerQ
     hits = rng.binomial(relevant, rng.beta(2, 2, n) * relevant**-0.25)
     values[MICRO] = hits / relevant
     computed = PerQuery(
-        pl.DataFrame({"query_id": query_ids(experiment, n), **values}),
-        pl.DataFrame({MICRO: hits.astype(np.float64)}),
-        pl.DataFrame({MICRO: relevant.astype(np.float64)}),
+        pl.DataFrame(
+            {
+                "query_id": query_ids(experiment, n),
+                **values,
+                MICRO + ABOVE: hits.astype(np.float64),
+                MICRO + BELOW: relevant.astype(np.float64),
+            }
+        )
     )
     return computed, Known(_weights(rng, common))
 
@@ -382,7 +387,7 @@ def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
                 "query_id": query_ids(experiment, len(of)),
                 "ndcg": ndcg(ndtr(normal + shifts[of])),
             }
-            computed = PerQuery(pl.DataFrame(values), pl.DataFrame(), pl.DataFrame())
+            computed = PerQuery(pl.DataFrame(values))
             sums = sum_by_slice(wanted[:1], computed, Known(None, (of,)), intervals)
             slices = {
                 ("g", str(n)): sums[0, n].finish(wanted[:1], intervals, {0}) for n in range(count)

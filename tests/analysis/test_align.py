@@ -12,7 +12,7 @@ import rankframe as rf
 from rankframe.analysis.aligned_systems import align
 from rankframe.analysis.systems import System
 from rankframe.core.options import Unpaired
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.plan import ABOVE, BELOW, PerQuery
 from rankframe.metrics.names import resolve
 from tests.support.compared import (
     FAST,
@@ -74,14 +74,15 @@ def test_systems_without_a_query_in_common_are_refused(refusal) -> None:
 
 def system(queries: str, **columns: list[float | None]) -> System:
     values = pl.DataFrame({"query_id": list(queries), **columns}, strict=False)
-    return System(PerQuery.of(values.cast(dict.fromkeys(columns, pl.Float64))))
+    return System(PerQuery(values.cast(dict.fromkeys(columns, pl.Float64))))
 
 
 def micro(queries: str, above: list[float], below: list[float]) -> System:
     values = pl.DataFrame(
         {"query_id": list(queries), MICRO: [a / b for a, b in zip(above, below, strict=True)]}
     )
-    return System(PerQuery(values, pl.DataFrame({MICRO: above}), pl.DataFrame({MICRO: below})))
+    sides = {MICRO + ABOVE: above, MICRO + BELOW: below}
+    return System(PerQuery(values.hstack(pl.DataFrame(sides))))
 
 
 def test_systems_with_the_same_queries_stay_as_they_are() -> None:

@@ -9,7 +9,7 @@ import rankframe as rf
 from rankframe.core.columns import JUDGED_FRAME, PAIR_FRAME
 from rankframe.core.options import Policies
 from rankframe.engine.evaluation import prepare_evaluation
-from rankframe.engine.plan import PerQuery, compile_plan
+from rankframe.engine.plan import ABOVE, BELOW, PerQuery, compile_plan
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, assert_same, in_pieces, shop_like
@@ -34,10 +34,8 @@ def test_own_expressions_give_the_same_bits() -> None:
 def per_query(ids: str, **sums: list[float]) -> PerQuery:
     """Values 0, 1, … of some queries, and sums of a micro average."""
     values = pl.DataFrame({"query_id": list(ids), "m": [float(at) for at in range(len(ids))]})
-    sides = [
-        pl.DataFrame({"m": sums[name]}) if sums else pl.DataFrame() for name in ("above", "below")
-    ]
-    return PerQuery(values, *sides)
+    columns = [pl.Series(f"m\0{side}", numbers) for side, numbers in sums.items()]
+    return PerQuery(values.with_columns(columns))
 
 
 def test_the_values_of_some_queries() -> None:
@@ -45,20 +43,23 @@ def test_the_values_of_some_queries() -> None:
     some = whole.kept(np.array([True, False, True]))
     assert some.height == 2
     assert some.values.rows() == [("a", 0.0), ("c", 2.0)]
-    assert (some.above["m"].to_list(), some.below["m"].to_list()) == ([1.0, 3.0], [4.0, 6.0])
+    assert (some.rows["m" + ABOVE].to_list(), some.rows["m" + BELOW].to_list()) == (
+        [1.0, 3.0],
+        [4.0, 6.0],
+    )
     assert whole.kept(np.ones(3, np.bool_)) is whole
     none = whole.kept(np.zeros(3, np.bool_))
-    assert [frame.shape for frame in none.frames] == [(0, 2), (0, 1), (0, 1)]
+    assert none.rows.shape == (0, 4)
 
 
 def test_values_alone_have_no_sums() -> None:
-    alone = PerQuery.of(per_query("ab").values)
+    alone = PerQuery(per_query("ab").values)
     kept = alone.kept(np.array([False, True]))
     assert kept.values.rows() == [("b", 1.0)]
-    assert kept.above.width == kept.below.width == 0
+    assert kept.rows.width == 2
     joined = PerQuery.joined([kept, per_query("a")], ordered=False)
     assert joined.values.rows() == [("a", 0.0), ("b", 1.0)]
-    assert joined.above.width == joined.below.width == 0
+    assert joined.rows.width == 2
 
 
 def test_values_of_pieces_are_joined_in_byte_order_with_their_sums() -> None:
@@ -69,8 +70,8 @@ def test_values_of_pieces_are_joined_in_byte_order_with_their_sums() -> None:
     joined = PerQuery.joined(parts, ordered=False)
     assert joined.values["query_id"].to_list() == ["Z", "a", "b", "é"]
     assert joined.values["m"].to_list() == [1.0, 0.0, 0.0, 1.0]
-    assert joined.above["m"].to_list() == [6.0, 5.0, 1.0, 2.0]
-    assert joined.below["m"].to_list() == [8.0, 7.0, 3.0, 4.0]
+    assert joined.rows["m" + ABOVE].to_list() == [6.0, 5.0, 1.0, 2.0]
+    assert joined.rows["m" + BELOW].to_list() == [8.0, 7.0, 3.0, 4.0]
     # where they come in order, nobody looks at it
     as_they_come = PerQuery.joined(parts, ordered=True)
     assert as_they_come.values["query_id"].to_list() == ["b", "é", "a", "Z"]
@@ -97,7 +98,7 @@ def test_the_values_of_no_query_have_the_columns_of_all() -> None:
     assert none.values.schema == pl.Schema(
         {"query_id": pl.String, "map": pl.Float64, MICRO: pl.Float64}
     )
-    assert none.above.columns == none.below.columns == [MICRO]
+    assert {MICRO + ABOVE, MICRO + BELOW} <= set(none.rows.columns)
     some = prepare_evaluation(metrics, Policies()).evaluate_partition(
         *(
             open_table(side, role).frame.collect()

@@ -36,7 +36,7 @@ from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.memory import Held
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.plan import BELOW, PerQuery, label_of
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
     Attributes,
@@ -259,29 +259,24 @@ def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]
     """Take the values of these queries; one that is absent has the worst value, or is undefined."""
     own = system.values.select(QUERY).with_row_index("_row")
     rows = queries.to_frame().join(own, on=QUERY, how="left", maintain_order="left")["_row"]
-    frames = []
-    for frame in system.computed.frames:
-        taken = frame.select(pl.all().gather(rows)) if frame.width else frame
-        labels = [label for label in taken.columns if label in worst]
-        frames.append(
-            taken.with_columns(
-                pl.when(rows.is_null()).then(worst[label]).otherwise(label).alias(label)
-                for label in labels
-            )
-        )
-    values, above, below = frames
-    return replace(system, computed=PerQuery(values.with_columns(queries), above, below))
+    taken = system.computed.rows.select(pl.exclude(QUERY).gather(rows))
+    taken = taken.with_columns(
+        pl.when(rows.is_null()).then(worst[label_of(name)]).otherwise(name).alias(name)
+        for name in taken.columns
+        if label_of(name) in worst
+    )
+    return replace(system, computed=PerQuery(queries.to_frame().hstack(taken)))
 
 
 def _share_denominators(systems: dict[str, System]) -> None:
     """Give a query that a system lacks the denominator that it has in other systems."""
-    frames = [system.computed.below for system in systems.values()]
-    for label in frames[0].columns:
+    frames = [system.computed.rows for system in systems.values()]
+    for column in (name for name in frames[0].columns if name.endswith(BELOW)):
         largest = pl.DataFrame(
-            [frame[label].alias(str(i)) for i, frame in enumerate(frames) if label in frame.columns]
+            [frame[column].alias(str(i)) for i, frame in enumerate(frames) if column in frame]
         ).max_horizontal()
-        own = pl.col(label)
+        own = pl.col(column)
         for name, system in systems.items():
-            shared = pl.when(own == 0).then(largest).otherwise(own).alias(label)
-            below = system.computed.below.with_columns(shared)
-            systems[name] = replace(system, computed=replace(system.computed, below=below))
+            shared = pl.when(own == 0).then(largest).otherwise(own).alias(column)
+            rows = system.computed.rows.with_columns(shared)
+            systems[name] = replace(system, computed=PerQuery(rows))

@@ -178,7 +178,7 @@ def _make_system(values: pl.DataFrame, name: str) -> System:
     judged = {int(match[1]): match[0] for match in matches if match}
     ordered = values if values[QUERY].is_sorted() else values.sort(QUERY)
     evidence = [label for label in values.columns if _needs_a_run(label)]
-    return System(PerQuery.of(ordered), None, judged, evidence)
+    return System(PerQuery(ordered), None, judged, evidence)
 
 
 def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:

@@ -16,10 +16,9 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.core.columns import QUERY
 from rankframe.core.options import Intervals
 from rankframe.engine.ledger import Counts
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.plan import ABOVE, BELOW, PerQuery
 from rankframe.io.queries import Attributes, Known
 from rankframe.kernel.segments import segment_starts
 from rankframe.metrics.metric import Metric
@@ -54,7 +53,7 @@ class Terms:
     @classmethod
     def of(cls, metric: Metric, computed: PerQuery, weights: Floats | None = None) -> Terms:
         """Return the terms of a metric; `weights` of queries if it is averaged by weight."""
-        column = computed.values[metric.label]
+        column = computed.rows[metric.label]
         if column.null_count():
             defined = column.is_not_null().to_numpy()
             numbers = column.fill_null(0.0).to_numpy()
@@ -70,8 +69,7 @@ class Terms:
                 above = masked(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))
             case "micro":
                 above, below = (
-                    masked(side[metric.label].to_numpy())
-                    for side in (computed.above, computed.below)
+                    masked(computed.rows[metric.label + side].to_numpy()) for side in (ABOVE, BELOW)
                 )
             case "weighted":
                 assert weights is not None  # checked where options are read
@@ -370,7 +368,7 @@ def sum_by_slice(
 ) -> dict[SliceKey, SliceSums]:
     """Sum up values over all queries, and over the queries of every slice."""
     terms = [Terms.of(metric, values, attributes.weights) for metric in metrics]
-    hashes = hash_ids(values.values[QUERY]) if intervals.ci == "bootstrap" else None
+    hashes = hash_ids(values.queries) if intervals.ci == "bootstrap" else None
     (whole,) = _sum_segments(metrics, terms, _START, intervals, hashes)
     slices: dict[SliceKey, SliceSums] = {WHOLE: whole}
     for attribute, numbers in enumerate(attributes.slices):

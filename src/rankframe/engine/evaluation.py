@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, cast
 
 import polars as pl
 
-from rankframe.core.columns import GROUP, QUERY, RELEVANCE, SHOWN_FRAME
+from rankframe.core.columns import GROUP, RELEVANCE, SHOWN_FRAME
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, PairPolicies, Policies
@@ -50,7 +50,7 @@ from rankframe.io.inputs import Columns
 from rankframe.io.outputs import About
 from rankframe.io.queries import Attributes
 from rankframe.io.validate import check_input, count_rows
-from rankframe.kernel.batch import Batch, text_order
+from rankframe.kernel.batch import Batch
 from rankframe.kernel.reading import OnProgress, read_batches
 from rankframe.metrics.metric import Frame, Metric
 
@@ -313,7 +313,7 @@ class Evaluation:
         if judged is not None and reading.found is not None:
             blocks = list(judged.each_block(reading.found, lambda *block: block))
             parts = [PerQuery.empty(judged.plan.metrics), *(part for part, _ in blocks)]
-            values = _side_by_side(PerQuery.joined(parts, ordered=False), values, self.labels)
+            values = PerQuery.joined(parts, ordered=False).beside(values, self.labels)
             counts = replace(counts, run_rows=0)  # they are counted as they are looked up, too
             for of_block in (RunCounts.from_run(reading.found), *(block for _, block in blocks)):
                 counts = counts.merge(of_block)
@@ -498,35 +498,6 @@ def _reporter(left: InputTable | None, right: InputTable, on_progress: Report | 
     before = 0 if left is None else count_rows(left)
     total = before + count_rows(right)
     return lambda rows: on_progress(Progress("evaluating", before + rows, total, 0))
-
-
-def _side_by_side(judged: PerQuery, retrieved: PerQuery, labels: Sequence[str]) -> PerQuery:
-    """Put values of the same queries side by side; null where only one side has a query."""
-    queries = (
-        judged.queries.to_frame()
-        .with_row_index("judged_row")
-        .join(
-            retrieved.queries.to_frame().with_row_index("retrieved_row"),
-            on=QUERY,
-            how="full",
-            coalesce=True,
-        )
-    )
-    queries = queries[text_order(queries[QUERY])]
-
-    def gather(values: PerQuery, rows: pl.Series) -> list[pl.DataFrame]:
-        return [
-            frame.select(pl.all().gather(rows)) if frame.width else frame[:0]
-            for frame in values.frames
-        ]
-
-    frames = gather(judged, queries["judged_row"])
-    retrieved_frames = gather(retrieved, queries["retrieved_row"])
-    columns = {
-        column.name: column for frame in (retrieved_frames[0], frames[0]) for column in frame
-    }
-    sums = [pl.DataFrame([*a, *b]) for a, b in zip(frames[1:], retrieved_frames[1:], strict=True)]
-    return PerQuery(pl.DataFrame([queries[QUERY], *(columns[label] for label in labels)]), *sums)
 
 
 def refuse_whole_input(

@@ -106,7 +106,7 @@ class JudgedMetrics:
             settle=needs_ids(by_subtopic.columns),
             deepest=deepest_rank(by_subtopic.metrics),
         )
-        return values.with_beside(per_query_values(by_subtopic, subtopics), self.plan.labels)
+        return values.beside(per_query_values(by_subtopic, subtopics), self.plan.labels)
 
     def _judged_values(self, part: Matched, judged: Judgments) -> PerQuery:
         """Compute values over the judged frame: once for all queries that are alike."""

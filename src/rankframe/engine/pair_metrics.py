@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import PAIR_FRAME
+from rankframe.core.columns import PAIR_FRAME, QUERY
 from rankframe.core.errors import DuplicateError, MetricParameterError
 from rankframe.core.options import PairPolicies
 from rankframe.engine.ledger import PairCounts
@@ -118,10 +118,9 @@ class PairMetrics:
     def compute(self, pairs: Pairs) -> tuple[PerQuery, PairCounts]:
         """Compute the values of some queries."""
         values = per_query_values(self.plan, pairs)
-        query, *columns = values.values
         lengths = zip(PAIR_COUNTS, (pairs.a.length, pairs.b.length, pairs.n_shared), strict=True)
         numbers = [pl.Series(name, counts) for name, counts in lengths]
-        values = replace(values, values=pl.DataFrame([query, *numbers, *columns]))
+        values = PerQuery(values.rows.select(QUERY, *numbers, pl.exclude(QUERY)))
         if self.policies.unmatched_queries == "skip":
             values = values.kept((pairs.a.length > 0) & (pairs.b.length > 0))
         drops = self.policies.duplicates == "keep_best"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -25,9 +25,11 @@ from rankframe.metrics.parts import Parts, Ratio, Reduction
 _PARTS_AT_ONCE = 12
 _REDUCE = {"sum": np.add.reduceat, "max": np.maximum.reduceat}
 _CODE = "_query"
-# Of a metric: its value; where it is averaged over its sums, what is above and below the line too.
-Side: TypeAlias = Literal["value", "above", "below"]
-Expressions: TypeAlias = dict[tuple[Side, str], pl.Expr]
+# How names of columns end that have what is above and below the line.
+ABOVE, BELOW = "\0above", "\0below"
+_SIDES = ("", ABOVE, BELOW)
+# By the name of a column (see `PerQuery`).
+Expressions: TypeAlias = dict[str, pl.Expr]
 
 
 class Rows(Protocol):
@@ -85,77 +87,64 @@ class Plan:
 
 @dataclass(frozen=True)
 class PerQuery:
-    """Hold what was computed for each query, as rows of three frames."""
+    """Hold what was computed for each query."""
 
-    # query_id, then a column a metric
-    values: pl.DataFrame
-    # of metrics that are averaged over their sums: what is above and below the line
-    above: pl.DataFrame
-    below: pl.DataFrame
-
-    @classmethod
-    def of(cls, values: pl.DataFrame) -> PerQuery:
-        """Return values without sums."""
-        return cls(values, pl.DataFrame(), pl.DataFrame())
+    # query_id, then a column a metric; of metrics that are averaged over their sums, also what is
+    # above and below the line, in columns whose names end in `ABOVE` and `BELOW`
+    rows: pl.DataFrame
 
     @classmethod
     def empty(cls, metrics: Sequence[Metric]) -> PerQuery:
         """Return the values of no query at all."""
-        summed = {metric.label: pl.Float64 for metric in metrics if metric.average == "micro"}
-        labels = {metric.label: pl.Float64 for metric in metrics}
-        return cls(
-            pl.DataFrame(schema={QUERY: pl.String, **labels}),
-            pl.DataFrame(schema=summed),
-            pl.DataFrame(schema=summed),
-        )
+        summed = {m.label + side for m in metrics if m.average == "micro" for side in _SIDES}
+        labels = [metric.label for metric in metrics]
+        columns = _in_order(labels, {*labels, *summed})
+        return cls(pl.DataFrame(schema={QUERY: pl.String, **dict.fromkeys(columns, pl.Float64)}))
+
+    @property
+    def values(self) -> pl.DataFrame:
+        """Return query_id and a column a metric."""
+        names = (name for name in self.rows.columns if not name.endswith((ABOVE, BELOW)))
+        return self.rows.select(names)
 
     @property
     def queries(self) -> pl.Series:
         """Return the ids of the queries."""
-        return self.values[QUERY]
+        return self.rows[QUERY]
 
     @property
     def height(self) -> int:
         """Return the number of queries."""
-        return self.values.height
+        return self.rows.height
 
     def kept(self, keep: NDArray[np.bool_]) -> PerQuery:
         """Return the values of the queries that a mask keeps."""
-        if keep.all():
-            return self
-        mask = pl.Series(keep)
-        return PerQuery(*(frame.filter(mask) if frame.width else frame for frame in self.frames))
+        return self if keep.all() else PerQuery(self.rows.filter(pl.Series(keep)))
 
     def spread(self, rows: NDArray[np.int64], queries: pl.Series) -> PerQuery:
         """Return the values of other queries; `rows` has the row here that each of them copies."""
-        whole = [pl.DataFrame([taken(c, rows) for c in frame]) for frame in self.frames]
-        whole[0] = whole[0].with_columns(queries.alias(QUERY))
-        return PerQuery(*whole)
+        copies = pl.DataFrame([taken(column, rows) for column in self.rows])
+        return PerQuery(copies.with_columns(queries.alias(QUERY)))
 
-    def with_beside(self, other: PerQuery, labels: Sequence[str]) -> PerQuery:
-        """Add what was computed for the same queries over another frame, in the order of labels."""
-        added = other.values.drop(QUERY), other.above, other.below
-        frames = [pl.concat(p, how="horizontal") for p in zip(self.frames, added, strict=True)]
-        return PerQuery(
-            *(
-                frame.select(name for name in (QUERY, *labels) if name in frame.columns)
-                for frame in frames
-            )
-        )
+    def beside(self, other: PerQuery, labels: Sequence[str]) -> PerQuery:
+        """Return what was computed over two frames, in the order of labels; null where only one of
+        the frames has a query.
+        """
+        if self.queries.equals(other.queries):
+            rows = self.rows.hstack(other.rows.drop(QUERY).get_columns())
+        else:
+            rows = self.rows.join(other.rows, on=QUERY, how="full", coalesce=True)
+            rows = rows[text_order(rows[QUERY])]
+        return PerQuery(rows.select(QUERY, *_in_order(labels, rows.columns)))
 
     @staticmethod
     def joined(parts: Sequence[PerQuery], *, ordered: bool) -> PerQuery:
         """Concatenate the values of different queries, in byte order; `ordered`: they come so."""
-        whole = [pl.concat(frames) for frames in zip(*(p.frames for p in parts), strict=True)]
+        whole = pl.concat([part.rows for part in parts])
         if not ordered:
-            order = text_order(whole[0][QUERY])
-            whole = [pl.DataFrame([taken(c.rechunk(), order) for c in frame]) for frame in whole]
-        return PerQuery(*whole)
-
-    @property
-    def frames(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """Return all three frames."""
-        return self.values, self.above, self.below
+            order = text_order(whole[QUERY])
+            whole = pl.DataFrame([taken(column.rechunk(), order) for column in whole])
+        return PerQuery(whole)
 
 
 def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
@@ -188,35 +177,34 @@ def per_query_values(plan: Plan, source: Rows) -> PerQuery:
     for start in range(0, len(names), _PARTS_AT_ONCE):
         part = names[start : start + _PARTS_AT_ONCE]
         reduced |= _reduced({n: plan.parts[n] for n in part}, rows, source.starts)
-    found: dict[tuple[Side, str], pl.Series] = {}
+    found: dict[str, pl.Series] = {}
     if plan.over_parts:
         computed = pl.DataFrame(reduced).select(_numbered(plan.over_parts))
         found |= zip(plan.over_parts, computed, strict=True)
     if plan.over_rows:
         found |= zip(plan.over_rows, _grouped(plan.over_rows, rows, source.code), strict=True)
+    names = _in_order(plan.labels, found)
+    columns = (found[name].cast(pl.Float64).alias(name) for name in names)
+    return PerQuery(source.queries.to_frame().with_columns(columns))
 
-    def side(which: Side) -> list[pl.Series]:
-        return [
-            found[which, label].cast(pl.Float64).alias(label)
-            for label in plan.labels
-            if (which, label) in found
-        ]
 
-    return PerQuery(
-        source.queries.to_frame().with_columns(side("value")),
-        pl.DataFrame(side("above")),
-        pl.DataFrame(side("below")),
-    )
+def label_of(column: str) -> str:
+    """Return the label of the metric that a column belongs to."""
+    return column.removesuffix(ABOVE).removesuffix(BELOW)
+
+
+def _in_order(labels: Sequence[str], columns: Collection[str]) -> list[str]:
+    """Return columns of metrics in the order of their labels: values first."""
+    return [label + side for side in _SIDES for label in labels if label + side in columns]
 
 
 def _values(metric: Metric, value: pl.Expr | Ratio) -> Expressions:
     if not isinstance(value, Ratio):
-        return {("value", metric.label): value}
-    values: Expressions = {("value", metric.label): value.expr}
-    if metric.average == "micro":
-        values["above", metric.label] = value.numerator
-        values["below", metric.label] = value.denominator
-    return values
+        return {metric.label: value}
+    if metric.average != "micro":
+        return {metric.label: value.expr}
+    sides = (value.expr, value.numerator, value.denominator)
+    return {metric.label + side: expr for side, expr in zip(_SIDES, sides, strict=True)}
 
 
 def _numbered(expressions: Expressions) -> list[pl.Expr]:
@@ -249,11 +237,11 @@ def _grouped(expressions: Expressions, rows: pl.DataFrame, code: NDArray[np.int3
         )
     except pl.exceptions.PolarsError as error:
         problem = str(error).split("\n")[0]
-        labels = dict.fromkeys(label for _, label in expressions)
+        labels = dict.fromkeys(map(label_of, expressions))
         raise MetricParameterError(
             f"one of the expressions {', '.join(map(repr, labels))} failed: {problem}."
         ) from error
-    for (_, label), dtype in zip(expressions, values.dtypes, strict=True):
+    for label, dtype in zip(expressions, values.dtypes, strict=True):
         if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
             raise MetricParameterError(
                 f"expression {label!r} gives {dtype} per query, not one number. "
@@ -263,7 +251,7 @@ def _grouped(expressions: Expressions, rows: pl.DataFrame, code: NDArray[np.int3
 
 
 def _check_columns(plan: Plan, columns: FrameColumns) -> None:
-    for (_, label), expression in plan.over_rows.items():
+    for label, expression in plan.over_rows.items():
         unknown = [n for n in expression.meta.root_names() if columns.find(n) is None]
         if unknown:
             raise MetricParameterError(
