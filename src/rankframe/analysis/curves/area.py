@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
-from rankframe.core.options import is_count, is_number
+from rankframe.core.options import Check, is_count, is_number
 from rankframe.kernel.segments import segment_starts, spread
 
 Floats = NDArray[np.float64]
@@ -18,7 +18,8 @@ _ROC, _PRECISION_RECALL = ("fpr", "tpr"), ("recall", "precision")
 # What runs along the curve, and what may stand above it.
 _AXES = (_ROC, _PRECISION_RECALL, ("k", "value"), ("k", "cg", "dcg", "ideal_dcg"))
 _CURVES = (QUERY, "by", "slice")
-_FEWEST = 10
+_MAX_FPR = Check(lambda value: is_number(value) and 0 < value <= 1, "a number above 0 and up to 1")
+_MOST = Check(lambda value: is_count(value) and value >= 10, "a whole number of at least 10")
 
 
 def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
@@ -60,8 +61,7 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
         )
     if max_fpr is None:
         return float(np.trapezoid(y, x))
-    if not is_number(max_fpr) or not 0 < max_fpr <= 1:
-        raise OptionError(f"max_fpr must be a number above 0 and up to 1, not {max_fpr!r}.")
+    _MAX_FPR.refuse("max_fpr", max_fpr)
     if max_fpr == 1:  # standardised or not, it is the same
         return float(np.trapezoid(y, x))
     stop = int(np.searchsorted(x, max_fpr, side="right"))
@@ -87,8 +87,7 @@ def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
     >>> downsample_curve(line, 10).height
     10
     """
-    if not is_count(most) or most < _FEWEST:
-        raise OptionError(f"most must be a whole number of at least {_FEWEST}, not {most!r}.")
+    _MOST.refuse("most", most)
     if points.height <= most:
         return points
     axes = _axes_of(points, _AXES)

@@ -142,15 +142,7 @@ def curve(
         "kind": kind, "metric": metric, "ks": ks, "average": average, "scores": scores,
         "interpolated": interpolated, "recall_of": recall_of, "ci": intervals.ci,
     }  # fmt: skip
-    _check_options(values, per_query=per_query)
-    if per_query and by is not None:
-        raise OptionError(
-            Option("by"),
-            " makes a curve for each slice, ",
-            Option("per_query", value=True),
-            " one for each query: pass one of them, and join attributes to the curves of queries "
-            "by query_id.",
-        )
+    _check_options(values, per_query=per_query, by=by)
     if queries is not None and by is None:
         raise OptionError(
             Option("queries"),
@@ -186,7 +178,7 @@ def curve(
     return Curve.of(_draw_slices(attributes, population.queries, draw))
 
 
-def _check_options(values: Mapping[str, object], *, per_query: bool) -> None:
+def _check_options(values: Mapping[str, object], *, per_query: bool, by: object) -> None:
     for option, choices in _CHOICES.items():
         if values[option] not in get_args(choices):
             raise OptionError.choice(option, values[option], get_args(choices))
@@ -200,20 +192,16 @@ def _check_options(values: Mapping[str, object], *, per_query: bool) -> None:
                 f"{option}={value!r} does not belong to kind={variant}: it is for "
                 f"{' and '.join(owners)}. Leave it out."
             )
-    if per_query and values["average"] == "vertical":
-        raise OptionError(
-            Option("average", "vertical"),
-            " is a mean over queries: leave out ",
-            Option("per_query", value=True),
-            ".",
-        )
-    if per_query and values["ci"] is not None:
-        raise OptionError(
-            Option("ci"),
-            " makes intervals of means over queries: leave out ",
-            Option("per_query", value=True),
-            ".",
-        )
+    for option, clashes, makes in (
+        (Option("by"), by is not None, "a curve for each slice"),
+        (Option("average", "vertical"), values["average"] == "vertical", "a mean over queries"),
+        (Option("ci"), values["ci"] is not None, "intervals of means over queries"),
+    ):
+        if per_query and clashes:
+            raise OptionError(
+                option, f" makes {makes}, ", Option("per_query", value=True), " a curve for each "
+                "query: pass one of them. (Attributes can be joined by query_id.)",
+            )  # fmt: skip
 
 
 def _draw_slices(
@@ -317,10 +305,9 @@ def _without_cutoff(metric: str) -> Metric:
     if not isinstance(metric, str):
         raise MetricParameterError(f"metric takes a name such as 'ndcg', not {metric!r}.")
     whole = resolve(metric)[0]
-    definition = whole.definition
-    assert definition is not None  # a name always has one
-    if "k" not in definition.parameters:
-        raise MetricParameterError(f"{metric!r}: {definition.name} takes no cutoff.")
+    assert whole.definition is not None  # a name always has one
+    if "k" not in whole.definition.parameters:
+        raise MetricParameterError(f"{metric!r}: {whole.definition.name} takes no cutoff.")
     if "k" in whole.params:
         raise MetricParameterError(
             f"{metric!r} has a cutoff of its own. Name the metric without one: ",
@@ -371,40 +358,37 @@ class Curve(pl.DataFrame):
 
 
 def _drawing(points: pl.DataFrame) -> str:
-    """A line for each curve, or nothing where there are too many, or no points."""
-    axes = next(
-        ((x, ys) for x, ys in _AXES if {x, *ys} <= set(points.columns)), None
-    )  # fmt: skip
-    if axes is None or points.is_empty():
-        return ""
-    x, ys = axes
+    """Draw a line for each curve; nothing if there are too many, or no points."""
+    axes = [(x, ys) for x, ys in _AXES if {x, *ys} <= set(points.columns)]
     owners = [name for name in ("by", "slice", QUERY) if name in points.columns]
-    parts = (
-        points.partition_by(owners, as_dict=True, maintain_order=True) if owners else {(): points}
-    )
+    if not axes or points.is_empty():
+        return ""
+    x, ys = axes[0]
+    parts = {(): points}
+    if owners:
+        parts = points.partition_by(owners, as_dict=True, maintain_order=True)
     if len(parts) * len(ys) > _MOST_CURVES:
         return ""
     lines = {
-        ", ".join([*map(str, owner), *([y] if len(ys) > 1 else [])]): _thinned(part, x, y)
+        ", ".join([*map(str, owner), *([y] if len(ys) > 1 else [])]): _thin(part, x, y)
         for owner, part in parts.items()
         for y in ys
     }
-    left, right = _span([frame[x] for frame in lines.values()], share=x != "k")
-    low, high = _span([frame["y"] for frame in lines.values()], share=x != "k")
-    place = {
-        "x": lambda value: _EDGE + (value - left) / ((right - left) or 1) * (_WIDE - _EDGE - 8),
-        "y": lambda value: _HIGH - 30 - (value - low) / ((high - low) or 1) * (_HIGH - 42),
-    }
-    drawn = []
+    (left, right), (low, high) = (0.0, 1.0), (0.0, 1.0)
+    if x == "k":  # all other axes are shares
+        left, right = _span([frame[x] for frame in lines.values()])
+        low, high = _span([frame.to_series(1) for frame in lines.values()])
+    drawn, legend = "", ""
     for (name, frame), colour in zip(lines.items(), _COLOURS, strict=False):
-        path = " ".join(
-            f"{place['x'](a):.1f},{place['y'](b):.1f}"
-            for a, b in zip(frame[x], frame["y"], strict=True)
-        )
-        drawn.append(
+        across = _EDGE + (frame.to_series(0) - left) / ((right - left) or 1) * (_WIDE - _EDGE - 8)
+        down = _HIGH - 30 - (frame.to_series(1) - low) / ((high - low) or 1) * (_HIGH - 42)
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, down, strict=True))
+        title = html.escape(name)
+        drawn += (
             f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2">'
-            f"<title>{html.escape(name)}</title></polyline>"
+            f"<title>{title}</title></polyline>"
         )
+        legend += f'<span style="color:{colour}">■</span> {title} ' if name else ""
     ends = [
         (_EDGE, _HIGH - 14, "start", f"{left:g}"), (_WIDE - 8, _HIGH - 14, "end", f"{right:g}"),
         ((_WIDE + _EDGE) / 2, _HIGH - 2, "middle", x), (_EDGE - 4, _HIGH - 30, "end", f"{low:.3g}"),
@@ -415,33 +399,26 @@ def _drawing(points: pl.DataFrame) -> str:
         for across, down, side, label in ends
     )
     frame = f'<path d="M{_EDGE},12V{_HIGH - 30}H{_WIDE - 8}" fill="none" stroke="{_GREY}"/>'
-    legend = "".join(
-        f'<span style="color:{colour}">■</span> {html.escape(name)} '
-        for name, colour in zip(lines, _COLOURS, strict=False)
-        if name
-    )
     return (
         f'<svg width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}" role="img" '
-        f'font-family="sans-serif" font-size="11" fill="{_GREY}">{frame}{texts}{"".join(drawn)}'
+        f'font-family="sans-serif" font-size="11" fill="{_GREY}">{frame}{texts}{drawn}'
         f"</svg><p><small>{legend}</small></p>"
     )
 
 
-def _thinned(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
-    """Finite points of one curve, no more than anybody sees."""
-    points = part.select(pl.col(x).cast(pl.Float64), pl.col(y).cast(pl.Float64).alias("y"))
+def _thin(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
+    """Keep the finite points of one curve, no more than anybody sees."""
+    points = part.select(pl.col(x, y).cast(pl.Float64))
     points = points.filter(pl.all_horizontal(pl.all().is_finite())).drop_nulls()
-    if points.height > _MOST_POINTS and (x, y) in (("fpr", "tpr"), ("recall", "precision")):
-        return downsample_curve(points.rename({"y": y}), _MOST_POINTS).rename({y: "y"})
+    if points.height > _MOST_POINTS and x != "k":
+        return downsample_curve(points, _MOST_POINTS)
     return points
 
 
-def _span(columns: list[pl.Series], *, share: bool) -> tuple[float, float]:
-    """From the lowest to the highest; shares from 0 to 1."""
-    if share:
+def _span(columns: list[pl.Series]) -> tuple[float, float]:
+    """Return the lowest and the highest value, but not the same."""
+    values = [value for column in columns for value in column]
+    if not values:
         return 0.0, 1.0
-    values = pl.concat([column.cast(pl.Float64).alias("") for column in columns])
-    if values.is_empty():
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
+    low, high = min(values), max(values)
     return (low, high) if low < high else (low - 0.5, high + 0.5)
