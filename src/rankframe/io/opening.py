@@ -45,7 +45,7 @@ from rankframe.io.column_names import (
     with_grades,
 )
 from rankframe.io.formats.numbers import with_rest
-from rankframe.io.formats.registry import READ_ERRORS, reading
+from rankframe.io.formats.registry import READ_ERRORS, reading, unreadable
 from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable, in_steps, lists_of
 from rankframe.io.output_paths import DATABASE
@@ -98,7 +98,7 @@ def open_table(
     requested = Requested.from_mapping(columns, side) if side is not None else None
     # Where the side is known, names for other sides are not looked for.
     user_names = names_in(columns if requested is None else requested.names)
-    with reading(name):
+    try:
         opened = open_source(source, InputRequest(role, name, user_names, limit))
         raw = with_fields(opened.frame, user_names)
         names = InputNames(raw.collect_schema())
@@ -106,6 +106,8 @@ def open_table(
             graded = with_grades(raw, names, alone=role is None)
             if graded is not None:
                 raw, names = graded, InputNames(graded.collect_schema())
+    except READ_ERRORS as error:
+        raise unreadable(name, error) from error
     if role is None:
         role = guess_role(names, columns, side)
     requested = requested or Requested.from_mapping(columns, role)
@@ -114,7 +116,9 @@ def open_table(
     has_grade = relevance is not None
     mapping, present = find_columns(names, role, requested, called_role, graded=has_grade)
     schema, seekable, ranked = names.schema, opened.seekable, opened.ranked
-    lists = lists_of(raw, names, mapping, called_role, limit if seekable else None)
+    lists = None
+    if names.lists:
+        lists = lists_of(raw, names, mapping, called_role, limit if seekable else None)
     if lists is not None:
         raw, seekable, ranked = lists.unrolled(), False, True
         if role == "qrels" and RELEVANCE not in mapping and not has_grade:
@@ -187,7 +191,7 @@ def _open_place(place: str, request: InputRequest) -> RawTable:
     """Open a path, an address, or a table or query of a database."""
     if database := DATABASE.fullmatch(place):
         return open_database(database[1], database[2], database[3], request.name)
-    scheme = scheme_of(place)
+    scheme = scheme_of(place) if ":/" in place else ""
     if scheme == "file":
         place = unquote(urlsplit(place).path)
     return open_address(place, request) if scheme not in ("", "file") else open_path(place, request)

@@ -65,6 +65,7 @@ PACKINGS = (
 )
 # What polars unpacks as it reads text.
 NATIVE = ("gzip", "zstd")
+ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 
 class Held(io.BytesIO):

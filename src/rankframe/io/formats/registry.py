@@ -29,7 +29,7 @@ from rankframe.io.formats.delimited import (
     separator_of,
 )
 from rankframe.io.formats.json_text import open_json, write_object
-from rankframe.io.formats.packing import NATIVE, Beginning, bare_name, head_of
+from rankframe.io.formats.packing import ENDINGS, NATIVE, Beginning, head_of
 from rankframe.io.formats.trec_format import (
     looks_like_tabbed_trec,
     looks_like_trec,
@@ -85,7 +85,10 @@ class Format:
 
 def by_ending(path: str | Path) -> Format | None:
     """Return the format of a name, compressed or not."""
-    ending = Path(bare_name(path).lower()).suffix
+    name = Path(path)
+    ending = name.suffix.lower()
+    if ending in ENDINGS:
+        ending = Path(name.stem).suffix.lower()
     return next((format_ for format_ in FORMATS if format_.has(ending)), None)
 
 

@@ -29,7 +29,7 @@ from rankframe.io.formats.registry import (
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder
 from rankframe.io.sources.folders import (
-    is_metadata,
+    METADATA,
     open_folder,
     open_iceberg,
     refuse_empty_parts,
@@ -53,7 +53,7 @@ def open_path(path: str, request: InputRequest) -> RawTable:
     files = files_at(path)
     if not files:
         raise request.unreadable("no such file", _similar_file(Path(path)))
-    if is_metadata(path) and files == [path]:
+    if path.endswith(METADATA) and files == [path]:
         return RawTable(open_iceberg(path, request.name))
     if Path(files[0]).is_fifo():
         with Path(files[0]).open("rb") as pipe:
@@ -61,7 +61,8 @@ def open_path(path: str, request: InputRequest) -> RawTable:
     sizes = {file: Path(file).stat().st_size for file in files}
     if not any(sizes.values()):
         raise request.empty()
-    refuse_empty_parts(sizes, request.name)
+    if not all(sizes.values()):
+        refuse_empty_parts(sizes, request.name)
     beginning = beginning_of(files[0])
     form = recognise(files[0], beginning, request.name)
     if form is None:

@@ -23,7 +23,7 @@ from rankframe.io.remote import S3, polars_options, scheme_of
 
 _DELTA = "_delta_log"
 _ICEBERG = re.compile(r"metadata/[^/]+\.metadata\.json")
-_METADATA = ".metadata.json"
+METADATA = ".metadata.json"  # at the end of a file of Iceberg
 # Options of S3 as polars has them → as pyiceberg does.
 _PYICEBERG = {
     "aws_endpoint_url": "s3.endpoint",
@@ -43,7 +43,7 @@ def open_folder(folder: Path, request: InputRequest) -> pl.LazyFrame | str:
     Of a collection, return the path of its file of judgments.
     """
     here = [f"{_DELTA}/"] if (folder / _DELTA).is_dir() else []
-    here += [f"metadata/{path.name}" for path in (folder / "metadata").glob(f"*{_METADATA}")]
+    here += [f"metadata/{path.name}" for path in (folder / "metadata").glob(f"*{METADATA}")]
     lake = lake_at(str(folder), here, request.name)
     if lake is not None:
         return lake
@@ -177,11 +177,6 @@ def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
         return open_delta(root, name)
     found = [file for file in paths if _ICEBERG.fullmatch(file)]
     return open_iceberg(f"{root}/{_latest(found)}", name) if found else None
-
-
-def is_metadata(address: str) -> bool:
-    """Return whether a file is Iceberg's metadata, by its name."""
-    return address.endswith(_METADATA)
 
 
 def open_delta(root: str, name: str) -> pl.LazyFrame:

@@ -38,7 +38,7 @@ from rankframe.io.remote import (
     scheme_of,
 )
 from rankframe.io.sources.files import open_stream
-from rankframe.io.sources.folders import is_metadata, lake_at, open_iceberg, open_parts
+from rankframe.io.sources.folders import METADATA, lake_at, open_iceberg, open_parts
 
 HUGGING_FACE, WEB = "hf", ("http", "https")
 # Schemes to list in the error about an unknown scheme.
@@ -91,7 +91,7 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
     files = [place] if place.exists() else _matching(place)
     if not files:
         raise _no_such_place(place, name)
-    if is_metadata(files[0].path):
+    if files[0].path.endswith(METADATA):
         return RawTable(open_iceberg(str(files[0]), name))
     if not any(file.size() for file in files):
         raise request.empty()
