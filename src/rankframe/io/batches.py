@@ -17,14 +17,7 @@ from rankframe.core.memory_budget import MemoryBudget
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
 from rankframe.io.validate import check_rows, first_broken, load_unique
-from rankframe.kernel.batch import (
-    HASHES,
-    KEY,
-    QUERY_HASH,
-    hash_of_empty,
-    hashed,
-    numbers_of,
-)
+from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH, hash_of_empty, hashed, numbers_of
 
 # How many times the bytes that may be read at once the batches under way may take together.
 _UNDER_WAY = 4

@@ -22,11 +22,7 @@ from rankframe.core.columns import (
     Role,
     Side,
 )
-from rankframe.core.errors import (
-    BadValueError,
-    ColumnTypeError,
-    DuplicateError,
-)
+from rankframe.core.errors import BadValueError, ColumnTypeError, DuplicateError
 from rankframe.io.column_names import InputNames
 from rankframe.io.formats.numbers import as_float, beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable

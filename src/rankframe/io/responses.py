@@ -28,10 +28,7 @@ _SAMPLE = 20
 
 
 def from_responses(
-    source: Source,
-    queries: Iterable[Any] | None = None,
-    *,
-    columns: Columns | None = None,
+    source: Source, queries: Iterable[Any] | None = None, *, columns: Columns | None = None
 ) -> pl.DataFrame:
     """A run from the responses of Elasticsearch, OpenSearch or Solr: a row for each hit, with
     `query_id`, `doc_id`, `rank` as the hits stand, and `score` where scores fall from hit to hit.

@@ -49,14 +49,7 @@ _STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
 # What polars raises where a damaged file leads it to a state that it takes for impossible.
 _PANIC: type[BaseException] = pl.exceptions.PanicException
 # What reading a file may raise, whatever is wrong with it.
-READ_ERRORS = (
-    pl.exceptions.PolarsError,
-    _PANIC,
-    OSError,
-    EOFError,
-    zlib.error,
-    UnicodeDecodeError,
-)
+READ_ERRORS = (pl.exceptions.PolarsError, _PANIC, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
 @dataclass(frozen=True)

@@ -22,16 +22,7 @@ from typing import IO, Final, Literal, NoReturn
 
 import polars as pl
 
-from rankframe.core.columns import (
-    DOC,
-    GROUP,
-    GROUP_WEIGHT,
-    QUERY,
-    RANK,
-    RELEVANCE,
-    SCORE,
-    TEXTS,
-)
+from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE, TEXTS
 from rankframe.core.errors import (
     EmptyInputError,
     MalformedLineError,

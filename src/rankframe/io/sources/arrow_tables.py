@@ -127,11 +127,7 @@ def _spooled(
         path = folder / "stream.parquet"
         with reading(name), room_for(folder):
             lazy_table(schema, read).sink_parquet(
-                path,
-                compression="lz4",
-                statistics=False,
-                row_group_size=_ROWS,
-                engine="streaming",
+                path, compression="lz4", statistics=False, row_group_size=_ROWS, engine="streaming"
             )
         with path.open("rb") as file:  # the frame keeps it open when its name is gone
             return pl.scan_parquet(file)

@@ -20,7 +20,6 @@ from rankframe.io.formats.registry import (
     READ_ERRORS,
     TREC,
     Files,
-    Format,
     by_beginning,
     readable,
     recognise,
@@ -28,12 +27,7 @@ from rankframe.io.formats.registry import (
 )
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder
-from rankframe.io.sources.folders import (
-    METADATA,
-    open_folder,
-    open_iceberg,
-    refuse_empty_parts,
-)
+from rankframe.io.sources.folders import METADATA, open_folder, open_iceberg, refuse_empty_parts
 from rankframe.io.sources.spool import held_bytes, is_large, read_until, saved, spooled
 
 
@@ -71,7 +65,7 @@ def open_path(path: str, request: InputRequest) -> RawTable:
             f"It reads {readable()}",
         )
     if request.limit is not None and form is not PARQUET and is_large(files, request.limit):
-        large = _open_spooled(form, files, files, request, request.limit)
+        large = spooled(form, files, files, request)
         if large is not None:
             return large
     # Names are given to polars literally: a real file may have brackets in its name.
@@ -91,7 +85,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         path = saved(content, file, folder)
         del content
         form = by_beginning(head_of(path)) or TREC
-        large = _open_spooled(form, [path], [name], request, limit, folder)
+        large = spooled(form, [path], [name], request, folder)
         if large is not None:
             return large
         return form.open(without_packing([path], form.packings), request)._replace(files=folder)
@@ -103,23 +97,6 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
     # What looks like nothing is refused as TREC text, which names the line.
     table = (by_beginning(head) or TREC).open([buffer], request)
     return table._replace(frame=table.frame.collect().lazy(), seekable=True)
-
-
-def _open_spooled(
-    form: Format,
-    files: list[str],
-    names: list[str],
-    request: InputRequest,
-    limit: int,
-    folder: KeptFolder | None = None,
-) -> RawTable | None:
-    """Open large text through temporary files; return None if its format has no lines."""
-
-    def read(text: IO[bytes]) -> RawTable:
-        return form.open([text], request)
-
-    large = spooled(files, form.name, request.role, names, limit, read, folder)
-    return large and RawTable(large.frame, files=large.folder)
 
 
 def _is_blank(buffer: io.BytesIO) -> bool:

@@ -22,21 +22,12 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
-from rankframe.core.errors import (
-    RankframeError,
-    UnreadableInputError,
-)
+from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean
 from rankframe.core.options import reached_with, storage_options
 from rankframe.io.formats.registry import PARQUET, by_beginning, by_ending
 from rankframe.io.raw_table import InputRequest, RawTable
-from rankframe.io.remote import (
-    STORES,
-    Remote,
-    explained,
-    polars_arguments,
-    scheme_of,
-)
+from rankframe.io.remote import STORES, Remote, explained, polars_arguments, scheme_of
 from rankframe.io.sources.files import open_stream
 from rankframe.io.sources.folders import METADATA, lake_at, open_iceberg, open_parts
 

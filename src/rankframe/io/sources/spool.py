@@ -11,9 +11,10 @@ import io
 import shutil
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO
 
 import numpy as np
 import polars as pl
@@ -22,8 +23,9 @@ from rankframe.core.columns import RANK, SCORE, Role
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.io.formats.json_text import NO_JSON, open_json_lines
 from rankframe.io.formats.packing import opened, packing_of
+from rankframe.io.formats.registry import TREC, Format
 from rankframe.io.formats.trec_format import Kind, Mistakes, read_even, some_lines
-from rankframe.io.raw_table import RawTable
+from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder, room_for
 
 # Of a limit, how much text is held in memory, read at once, and written to a file.
@@ -39,17 +41,6 @@ _LOOKED_AT = 1 << 28
 _TIMES, _MOST_TIMES = 20, 1032
 
 _STEP = 1 << 20
-_TREC = "TREC text"
-
-# Reads a text of some format that is held in memory.
-Read = Callable[[IO[bytes]], RawTable]
-
-
-class Spooled(NamedTuple):
-    """A table in temporary files, and what keeps these."""
-
-    frame: pl.LazyFrame
-    folder: KeptFolder
 
 
 def held_bytes(limit: int) -> int:
@@ -91,48 +82,46 @@ def saved(head: bytes, rest: IO[bytes], folder: KeptFolder) -> str:
 
 
 def spooled(
+    form: Format,
     files: Sequence[str],
-    kind: str,
-    role: Role | None,
     names: Sequence[str],
-    limit: int,
-    read: Read,
+    request: InputRequest,
     folder: KeptFolder | None = None,
-) -> Spooled | None:
+) -> RawTable | None:
     """Read the texts of files as one table; return None if they cannot be read by blocks.
 
-    `kind`: the name of their format; `names`: how messages call the files; `read`: reads a text
-    of this format. `folder`: where they lie, if that is a temporary one.
+    `names`: what messages call the files. `folder`: where they lie, if that is a temporary one.
     """
     folder = folder or KeptFolder()
     parts: list[Path] = []
     try:
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
-            found = _in_parts(file, kind, role, name, limit, read, folder.path / f"{number:05}")
-            if not found or (parts and kind != _TREC and not _same_columns(parts[-1], found[-1])):
+            called = replace(request, name=name)
+            found = _in_parts(file, form, called, folder.path / f"{number:05}")
+            if not found or (
+                parts and form is not TREC and not _same_columns(parts[-1], found[-1])
+            ):
                 return None  # read whole, the files give a table or the error that fits
             parts += found
         with room_for(folder.path):
-            frame = pl.scan_parquet(_alike(parts), glob=False)
+            return RawTable(pl.scan_parquet(_alike(parts), glob=False), files=folder)
     except BaseException:
         folder.remove()
         raise
-    return Spooled(frame, folder)
 
 
-def _in_parts(
-    file: str, kind: str, role: Role | None, name: str, limit: int, read: Read, folder: Path
-) -> list[Path] | None:
+def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
     """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
-    reader = _reader(kind, role, name, read)
+    reader = _reader(form, request)
     if reader is None:
         return None
+    limit = request.limit or 0
     while True:
         shutil.rmtree(folder, ignore_errors=True)
         with room_for(folder.parent):
             folder.mkdir()
         parts = _Parts(folder, int(limit * _PART))
-        blocks = _blocks(file, name, limit, quotes=reader.quotes)
+        blocks = _blocks(file, request.name, limit, quotes=reader.quotes)
         first = next(blocks, b"")
         if not reader.begin(first):
             return None
@@ -149,12 +138,15 @@ def _in_parts(
     return parts.paths
 
 
-def _reader(kind: str, role: Role | None, name: str, read: Read) -> LineReader | None:
-    if kind == _TREC and role != "queries":
-        return TrecReader(role, name)
-    if kind in ("CSV", "TSV"):
+def _reader(form: Format, request: InputRequest) -> LineReader | None:
+    def read(text: IO[bytes]) -> RawTable:
+        return form.open([text], request)
+
+    if form is TREC and request.role != "queries":
+        return TrecReader(request.role, request.name)
+    if form.name in ("CSV", "TSV"):
         return TableReader(read)
-    return JsonReader(name, read) if kind == "JSON Lines" else None
+    return JsonReader(request.name, read) if form.name == "JSON Lines" else None
 
 
 class _Parts:
@@ -191,8 +183,8 @@ def _rewritten(path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> No
 def _alike(parts: Sequence[Path]) -> list[Path]:
     """Rewrite files so that all have the columns and types of their concatenation."""
     schemas = [pl.read_parquet_schema(path) for path in parts]
-    empty = [pl.DataFrame(schema=dict(items)) for items in dict.fromkeys(map(_hashable, schemas))]
-    whole = pl.concat(empty, how="diagonal_relaxed")
+    empty = {tuple(schema.items()): pl.DataFrame(schema=schema) for schema in schemas}
+    whole = pl.concat(empty.values(), how="diagonal_relaxed")
     for path, schema in zip(parts, schemas, strict=True):
         if schema != whole.schema:
             _rewritten(path, lambda table: pl.concat([whole, table], how="diagonal_relaxed"))
@@ -201,10 +193,6 @@ def _alike(parts: Sequence[Path]) -> list[Path]:
 
 def _same_columns(first: Path, second: Path) -> bool:
     return pl.read_parquet_schema(first) == pl.read_parquet_schema(second)
-
-
-def _hashable(schema: pl.Schema | dict[str, pl.DataType]) -> tuple[tuple[str, pl.DataType], ...]:
-    return tuple(schema.items())
 
 
 def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes]:
@@ -263,31 +251,29 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
     return found
 
 
-class LineReader(Protocol):
-    """Reads one text."""
+class LineReader:
+    """Reads one text in blocks of whole lines: a table a block, at last what is wrong."""
 
     # whether lines may end between quotation marks, without ending the row
-    quotes: bool
+    quotes = False
     # columns that are left out, as the whole has shown
-    dropped: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
 
-    def begin(self, block: bytes) -> bool:
-        """Look at the first block; False if such a text must be read in another way."""
-        ...
+    def begin(self, block: bytes) -> bool:  # noqa: ARG002
+        """Look at the first block; return False if such a text must be read in another way."""
+        return True
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
         """Read a block that follows `above` lines; return no columns if the block is empty."""
-        ...
+        raise NotImplementedError
 
     def end(self) -> bool:
-        """Refuse the text if something was wrong; True if it must be read once more."""
-        ...
+        """Refuse the text if something was wrong; return True if it must be read once more."""
+        return False
 
 
-class TrecReader:
+class TrecReader(LineReader):
     """TREC text."""
-
-    quotes = False
 
     def __init__(self, role: Role | None, name: str) -> None:
         self._asked: Kind | None = role if role != "queries" else None
@@ -296,7 +282,6 @@ class TrecReader:
         self._mistakes = Mistakes()
         # of the scores: text where floats may not hold one of them
         self._types: set[pl.DataType] = set()
-        self.dropped: tuple[str, ...] = ()
 
     def begin(self, block: bytes) -> bool:  # noqa: ARG002
         """Accept any text, and forget the mistakes of an earlier pass."""
@@ -330,11 +315,10 @@ class TrecReader:
         return again
 
 
-class TableReader:
+class TableReader(LineReader):
     """A table with a header, CSV or TSV; `read`: reads one."""
 
     quotes = True
-    dropped: tuple[str, ...] = ()
 
     def __init__(self, read: Callable[[IO[bytes]], RawTable]) -> None:
         self._read = read
@@ -355,20 +339,13 @@ class TableReader:
         assert found is not None  # its header is that of the first
         return found
 
-    def end(self) -> bool:
-        """Return False: one pass is enough, and `table` has raised any error."""
-        return False
-
     def _frame(self, text: bytes) -> pl.DataFrame | None:
         found = self._read(io.BytesIO(text))
         return None if found.note else found.frame.collect()
 
 
-class JsonReader:
+class JsonReader(LineReader):
     """JSON Lines; `read`: reads some, whatever they hold."""
-
-    quotes = False
-    dropped: tuple[str, ...] = ()
 
     def __init__(self, name: str, read: Callable[[IO[bytes]], RawTable]) -> None:
         self._name, self._read = name, read
