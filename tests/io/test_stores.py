@@ -9,13 +9,7 @@ from pyarrow.fs import AzureFileSystem, GcsFileSystem, S3FileSystem
 
 from rankframe.core.errors import OptionError
 from rankframe.core.options import reached_with
-from rankframe.io.remote import (
-    credentials_of_s3,
-    endpoint_of_s3,
-    file_system,
-    option_of,
-    region_of_s3,
-)
+from rankframe.io.remote import credentials_of_s3, file_system, setting
 
 
 @pytest.fixture(autouse=True)
@@ -28,20 +22,19 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_given_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "there")
     monkeypatch.setenv("REGION", "of something else")
-    assert region_of_s3() == "there"
+    assert setting("region") == "there"
     with reached_with({"Region": "here"}):
-        assert region_of_s3() == "here"
-    assert option_of("region") is None
+        assert setting("region") == "here"
 
 
 def test_the_endpoint_of_s3(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert endpoint_of_s3() is None
+    assert setting("endpoint") is None
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://a")
-    assert endpoint_of_s3() == "http://a"
+    assert setting("endpoint") == "http://a"
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://b")
-    assert endpoint_of_s3() == "http://b"
+    assert setting("endpoint") == "http://b"
     with reached_with({"endpoint_url": "http://c"}):
-        assert endpoint_of_s3() == "http://c"
+        assert setting("endpoint") == "http://c"
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,28 @@ from rankframe.core.options import storage_options
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
 STORES = (*S3, *GOOGLE, *AZURE)
-# How names begin that variables of the environment have, too.
+# A setting → its names in the storage options. Those that begin with a vendor's name are also
+# variables of the environment.
+_SETTINGS = {
+    "endpoint": "aws_endpoint_url_s3 aws_endpoint_url aws_endpoint endpoint_url endpoint",
+    "region": "aws_region region aws_default_region default_region",
+    "public": "aws_skip_signature skip_signature",
+    "access_key": "aws_access_key_id access_key_id",
+    "secret_key": "aws_secret_access_key secret_access_key",
+    "session_token": "aws_session_token session_token aws_token",
+    "virtual_hosts": "aws_virtual_hosted_style_request virtual_hosted_style_request",
+    "google_token": "bearer_token google_bearer_token",
+    "google_public": "google_skip_signature skip_signature",
+    "account_name": "azure_storage_account_name account_name",
+    "account_key": "azure_storage_account_key account_key access_key",
+    "sas_token": "azure_storage_sas_token azure_storage_sas_key sas_token sas_key",
+    "tenant_id": "azure_storage_tenant_id azure_tenant_id tenant_id",
+    "client_id": "azure_storage_client_id azure_client_id client_id",
+    "client_secret": "azure_storage_client_secret azure_client_secret client_secret",
+}
 _VENDORS = ("aws_", "google_", "azure_")
+_KEY_FILES = {"google_service_account", "service_account", "google_service_account_path",
+              "google_service_account_key", "google_application_credentials"}  # fmt: skip
 # Seconds until somebody must have answered, and how often they are asked.
 _CONNECTING, _ANSWERING, _ATTEMPTS = 5, 30, 3
 # Options that polars takes as numbers, which a shell cannot give.
@@ -30,25 +50,41 @@ _NUMBERS = ("max_retries", "retry_timeout_ms", "retry_init_backoff_ms", "retry_m
 _ANY_REGION = "us-east-1"
 
 
-def file_system(scheme: str, account: str) -> Any:
-    """Return pyarrow's file system for a scheme, reached by the storage options in force."""
-    if scheme in S3:
-        return _s3()
-    return _google() if scheme in GOOGLE else _azure(account)
+def setting(name: str) -> str | None:
+    """Return a setting from the storage options, else from the environment."""
+    names = _SETTINGS[name].split()
+    options = {key.lower(): value for key, value in storage_options().items()}
+    found = [options[name] for name in names if name in options]
+    variables = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
+    found += [value for value in variables if value]
+    return str(found[0]) if found else None
+
+
+def _is_set(name: str) -> bool:
+    return (setting(name) or "").lower() in ("true", "1", "yes", "on")
+
+
+def credentials_of_s3() -> dict[str, str]:
+    """Return the keys of S3, under the names of polars; nothing for public data."""
+    if _is_set("public"):
+        return {"aws_skip_signature": "true"}
+    names = {
+        key: _SETTINGS[key].split()[0] for key in ("access_key", "secret_key", "session_token")
+    }
+    keys = {name: value for key, name in names.items() if (value := setting(key))}
+    return keys if {names["access_key"], names["secret_key"]} <= keys.keys() else {}
 
 
 def polars_options(scheme: str) -> dict[str, Any]:
     """Return the storage options for polars; S3 takes missing ones from the environment."""
     options = {name: _as_taken(name, value) for name, value in storage_options().items()}
-    if scheme in S3:
-        if endpoint := endpoint_of_s3():
-            options = {"aws_region": region_of_s3() or _ANY_REGION, **options}
-            options = {
-                name: value for name, value in options.items() if "endpoint" not in name.lower()
-            }
-            options["aws_endpoint_url"] = endpoint
-        options = {**credentials_of_s3(), **options}
-    return options
+    if scheme not in S3:
+        return options
+    if endpoint := setting("endpoint"):
+        options = {"aws_region": setting("region") or _ANY_REGION, **options}
+        options = {name: options[name] for name in options if "endpoint" not in name.lower()}
+        options["aws_endpoint_url"] = endpoint
+    return {**credentials_of_s3(), **options}
 
 
 def _as_taken(name: str, value: Any) -> str | int:
@@ -58,9 +94,7 @@ def _as_taken(name: str, value: Any) -> str | int:
     try:
         return int(value)
     except ValueError as error:
-        raise OptionError(
-            Option("storage_options"), f" takes a whole number for {name}."
-        ) from error
+        raise _option_error(f"takes a whole number for {name}.") from error
 
 
 def polars_arguments(scheme: str) -> dict[str, Any]:
@@ -69,57 +103,27 @@ def polars_arguments(scheme: str) -> dict[str, Any]:
     return {"storage_options": options} if options else {}
 
 
-def option_of(*names: str) -> str | None:
-    """Return an option under any of its names, else from the environment."""
-    options = {key.lower(): value for key, value in storage_options().items()}
-    found = [options[name] for name in names if name in options]
-    variables = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
-    found += [setting for setting in variables if setting]
-    return str(found[0]) if found else None
-
-
-def endpoint_of_s3() -> str | None:
-    """Return the endpoint of S3; None for Amazon's."""
-    names = ("aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint_url", "endpoint")
-    return option_of(*names)
-
-
-def region_of_s3() -> str | None:
-    """Return the region of S3, if it is configured."""
-    return option_of("aws_region", "region", "aws_default_region", "default_region")
-
-
-def credentials_of_s3() -> dict[str, str]:
-    """Return the keys of S3, under the names of polars; nothing for public data."""
-    if _is_true(option_of("aws_skip_signature", "skip_signature")):
-        return {"aws_skip_signature": "true"}
-    keys = {
-        "aws_access_key_id": option_of("aws_access_key_id", "access_key_id"),
-        "aws_secret_access_key": option_of("aws_secret_access_key", "secret_access_key"),
-        "aws_session_token": option_of("aws_session_token", "session_token", "aws_token"),
-    }
-    if not (keys["aws_access_key_id"] and keys["aws_secret_access_key"]):
-        return {}
-    return {name: value for name, value in keys.items() if value}
+def file_system(scheme: str, account: str) -> Any:
+    """Return pyarrow's file system for a scheme, reached by the storage options in force."""
+    if scheme in S3:
+        return _s3()
+    return _google() if scheme in GOOGLE else _azure(account)
 
 
 def _s3() -> Any:
     from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem  # noqa: PLC0415
 
     if "aws_profile" in storage_options():
-        raise OptionError(
-            Option("storage_options"), " cannot name a profile: set AWS_PROFILE in the environment."
-        )
+        raise _option_error("cannot name a profile: set AWS_PROFILE in the environment.")
     keys = credentials_of_s3()
-    virtual = option_of("aws_virtual_hosted_style_request", "virtual_hosted_style_request")
     arguments = {
         "access_key": keys.get("aws_access_key_id"),
         "secret_key": keys.get("aws_secret_access_key"),
         "session_token": keys.get("aws_session_token"),
-        "region": region_of_s3(),
-        "endpoint_override": endpoint_of_s3(),
+        "region": setting("region"),
+        "endpoint_override": setting("endpoint"),
         "anonymous": "aws_skip_signature" in keys or None,
-        "force_virtual_addressing": _is_true(virtual) or None,
+        "force_virtual_addressing": _is_set("virtual_hosts") or None,
     }
     return S3FileSystem(
         connect_timeout=_CONNECTING,
@@ -134,53 +138,36 @@ def _google() -> Any:
 
     from pyarrow.fs import GcsFileSystem  # noqa: PLC0415
 
-    token = option_of("bearer_token", "google_bearer_token")
-    file = ("google_service_account", "service_account", "google_service_account_path",
-            "google_service_account_key", "google_application_credentials")  # fmt: skip
-    if token is None and any(name in storage_options() for name in file):
-        raise OptionError(
-            Option("storage_options"),
-            " cannot name the key of a service account: set GOOGLE_APPLICATION_CREDENTIALS in the "
-            "environment to its file.",
-        )
-    limit = timedelta(seconds=_ANSWERING)
+    limit, token = timedelta(seconds=_ANSWERING), setting("google_token")
     if token is not None:
         ends = datetime.now(UTC) + timedelta(hours=1)
         return GcsFileSystem(
             access_token=token, credential_token_expiration=ends, retry_time_limit=limit
         )
-    anonymous = _is_true(option_of("google_skip_signature", "skip_signature"))
-    return GcsFileSystem(anonymous=anonymous, retry_time_limit=limit)
+    if _KEY_FILES & storage_options().keys():
+        raise _option_error(
+            "cannot name the key of a service account: set GOOGLE_APPLICATION_CREDENTIALS in the "
+            "environment to its file."
+        )
+    return GcsFileSystem(anonymous=_is_set("google_public"), retry_time_limit=limit)
 
 
 def _azure(account: str) -> Any:
     from pyarrow.fs import AzureFileSystem  # noqa: PLC0415
 
-    name = account.split(".", maxsplit=1)[0] or option_of(
-        "azure_storage_account_name", "account_name"
-    )
+    name = account.split(".", maxsplit=1)[0] or setting("account_name")
     if not name:
         raise OptionError(
             "an address of Azure needs the name of an account: pass ",
             Option("storage_options", {"account_name": "…"}),
             ", or set AZURE_STORAGE_ACCOUNT_NAME in the environment.",
         )
-    arguments = {
-        "account_key": option_of("azure_storage_account_key", "account_key", "access_key"),
-        "sas_token": option_of(
-            "azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key"
-        ),
-        "tenant_id": option_of("azure_storage_tenant_id", "azure_tenant_id", "tenant_id"),
-        "client_id": option_of("azure_storage_client_id", "azure_client_id", "client_id"),
-        "client_secret": option_of(
-            "azure_storage_client_secret", "azure_client_secret", "client_secret"
-        ),
-    }
-    return AzureFileSystem(name, **{key: value for key, value in arguments.items() if value})
+    names = ("account_key", "sas_token", "tenant_id", "client_id", "client_secret")
+    return AzureFileSystem(name, **{key: value for key in names if (value := setting(key))})
 
 
-def _is_true(text: str | None) -> bool:
-    return (text or "").lower() in ("true", "1", "yes", "on")
+def _option_error(problem: str) -> OptionError:
+    return OptionError(Option("storage_options"), f" {problem}")
 
 
 # An address, also where a path was made of it, which has no double slashes.
@@ -367,7 +354,7 @@ def explained(place: str, error: BaseException) -> tuple[str, str]:
         return shorten(masked(text), 200), ""
     scheme = scheme_of(place)
     bucket = place.partition("://")[2].split("/", maxsplit=1)[0].split("@", maxsplit=1)[0]
-    endpoint = endpoint_of_s3() if scheme in S3 else None
+    endpoint = setting("endpoint") if scheme in S3 else None
     problem = meaning.format(bucket=repr(bucket), endpoint=f" at {endpoint}" if endpoint else "")
     advice = next((text_found for kinds, text_found in _ADVICE.items() if scheme in kinds), "")
     return problem, advice if "credentials" in problem or problem == "no permission" else ""
