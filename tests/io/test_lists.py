@@ -225,7 +225,7 @@ def test_elements_twice_in_a_list_are_refused_as_duplicates(refusal) -> None:
         (({"x": ["A"]}, {"A"}), {"queries": ["x"]},
          "ranked_results is a dict, whose keys are the queries: leave out queries."),
         (([["A"], [], []], {"A"}), {}, ("2 of 3 ranked lists have neither elements nor a truth of "
-         "their own, e.g. list '1': nothing can be said of them. Leave them out.")),
+         "their own, e.g. list '1': they cannot be evaluated. Leave them out.")),
     ],
     ids=["lengths", "flat", "flat numbers", "scores", "scores of a list", "scores lack",
          "queries", "queries twice", "queries and a dict", "blank"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -79,20 +78,34 @@ def from_lists(
     if key is str:
         _refuse_floats_beside_whole(lists, ground_truth)
     if _is_one_for_all(ground_truth, ranked_results):
-        truth = _truth_of_all(ground_truth, run, key, len(names))
+        columns = {DOC: _apply_key(key, ground_truth), RELEVANCE: _grades([ground_truth])}
+        grades = pl.DataFrame(columns).unique(DOC, maintain_order=True)
+        listed = _unique(run.select(QUERY, DOC))
+        truth = listed.join(grades, on=DOC, how="inner", maintain_order="left")
+        in_truth, has_truth = grades[DOC], np.ones(len(names), np.bool_)
     else:
         keyed = queries is not None or isinstance(ranked_results, Mapping)
-        truth = _truth_by_query(ground_truth, names, key, keyed=keyed)
+        owners, sets = _truth_by_query(ground_truth, names, keyed=keyed)
+        in_truth = _apply_key(key, chain.from_iterable(sets))
+        query = repeat(owners, count_each(sets))
+        rows = pl.DataFrame({QUERY: query, DOC: in_truth, RELEVANCE: _grades(sets)})
+        truth, has_truth = _unique(rows), names.is_in(owners.implode()).to_numpy()
     # Elements of a list that has a truth and that are not in it are judged not relevant.
-    judged = np.repeat(truth.judged, lengths)
-    in_truth = run.with_row_index("row").join(truth.rows, on=[QUERY, DOC], how="semi")["row"]
+    judged = np.repeat(has_truth, lengths)
+    relevant = run.with_row_index("row").join(truth, on=[QUERY, DOC], how="semi")["row"]
     listed = elements.filter(pl.Series(judged))
-    if no_overlap == "error" and not len(in_truth) and len(listed) and len(truth.elements):
-        raise NoOverlapError(DOC, *map(_examples, (listed, truth.elements)))
-    judged[in_truth.to_numpy()] = False
+    if no_overlap == "error" and not len(relevant) and len(listed) and len(in_truth):
+        raise NoOverlapError(DOC, *map(_examples, (listed, in_truth)))
+    judged[relevant.to_numpy()] = False
     rest = _unique(run.select(QUERY, DOC).filter(pl.Series(judged)))
-    qrels = pl.concat([truth.rows, rest.with_columns(pl.lit(0.0).alias(RELEVANCE))])
-    _refuse_blank(names.filter(pl.Series(lengths == 0)), qrels, len(names))
+    qrels = pl.concat([truth, rest.with_columns(pl.lit(0.0).alias(RELEVANCE))])
+    empty = names.filter(pl.Series(lengths == 0)).to_frame()
+    blank = empty.join(qrels, on=QUERY, how="anti", maintain_order="left")
+    if blank.height:  # it cannot be in the average
+        raise RankframeError(
+            f"{blank.height:,} of {len(names):,} ranked lists have neither elements nor a truth of "
+            f"their own, e.g. list {blank[QUERY][0]!r}: they cannot be evaluated. Leave them out."
+        )
     return qrels, run
 
 
@@ -127,34 +140,11 @@ def _ranked_lists(
     return keys, lists
 
 
-@dataclass(frozen=True)
-class _Truth:
-    """The content of a ground truth.
+def _truth_by_query(truths: Any, names: pl.Series, *, keyed: bool) -> tuple[pl.Series, list[Any]]:
+    """Return the queries with a truth, and the truth of each.
 
-    Attributes:
-        rows: query_id, doc_id, relevance.
-        judged: which of the lists have a truth.
-        elements: all elements of the truth, listed or not.
+    `keyed`: lists have names, by which a dict can have them.
     """
-
-    rows: pl.DataFrame
-    judged: NDArray[np.bool_]
-    elements: pl.Series
-
-
-def _truth_of_all(truth: Any, run: pl.DataFrame, key: Callable[[Any], str], lists: int) -> _Truth:
-    """Read one truth for all lists."""
-    columns = {DOC: _apply_key(key, truth), RELEVANCE: _grades([truth])}
-    grades = pl.DataFrame(columns).unique(DOC, maintain_order=True)
-    listed = _unique(run.select(QUERY, DOC))
-    rows = listed.join(grades, on=DOC, how="inner", maintain_order="left")
-    return _Truth(rows, np.ones(lists, np.bool_), grades[DOC])
-
-
-def _truth_by_query(
-    truths: Any, names: pl.Series, key: Callable[[Any], str], *, keyed: bool
-) -> _Truth:
-    """Read a truth for each list; `keyed`: lists have names, by which a dict can have them."""
     queries, sets = names, list(truths)
     if isinstance(truths, Mapping):
         if not keyed:
@@ -172,10 +162,7 @@ def _truth_by_query(
         )
     if bad := [truth for truth in sets if not _is_list(truth)]:
         raise OptionError(f"ground_truth must hold a set for each list, not {shown(bad[0])}.")
-    elements = _apply_key(key, chain.from_iterable(sets))
-    query = repeat(queries, count_each(sets))
-    rows = pl.DataFrame({QUERY: query, DOC: elements, RELEVANCE: _grades(sets)})
-    return _Truth(_unique(rows), names.is_in(queries.implode()).to_numpy(), elements)
+    return queries, sets
 
 
 def _is_one_for_all(truth: GroundTruth, ranked: RankedLists) -> bool:
@@ -280,20 +267,6 @@ def _examples(elements: pl.Series) -> list[str]:
     return elements.head(_SAMPLE).unique(maintain_order=True).head(3).to_list()
 
 
-def _refuse_blank(empty: pl.Series, qrels: pl.DataFrame, lists: int) -> None:
-    """Refuse lists that have neither elements nor a truth: they cannot be in the average."""
-    blank = empty.to_frame().join(qrels, on=QUERY, how="anti", maintain_order="left")
-    if blank.height:
-        raise RankframeError(
-            f"{blank.height:,} of {lists:,} ranked lists have neither elements nor a truth of "
-            f"their own, e.g. list {blank[QUERY][0]!r}: nothing can be said of them. "
-            "Leave them out."
-        )
-
-
-_FLAT, _MATRIX = 1, 2
-
-
 def from_relevance(
     rows: Any, total: int | Sequence[int] | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -321,7 +294,7 @@ def from_relevance(
     if blank.any():
         raise OptionError(
             f"{np.count_nonzero(blank):,} of {len(names):,} rows have neither grades nor relevant "
-            f"documents beyond, e.g. row {int(np.argmax(blank)):,}: nothing can be said of them. "
+            f"documents beyond, e.g. row {int(np.argmax(blank)):,}: they cannot be evaluated. "
             "Leave them out, or say how many are relevant: pass ",
             Option("total", bare=True),
             ".",
@@ -347,10 +320,9 @@ def _grade_rows(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.flo
         rows = list(rows.values())
     if isinstance(rows, set | frozenset | str):
         raise OptionError(f"rows must be lists of grades, not a {type(rows).__name__}.")
-    matrix = rows if isinstance(rows, np.ndarray) else None
-    if matrix is not None and matrix.ndim == _MATRIX and matrix.dtype.kind in "iufb":
-        flat = matrix.astype(np.float64).ravel()
-        lengths = np.full(len(matrix), matrix.shape[1], np.int64)
+    if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "iufb":
+        flat = rows.astype(np.float64).ravel()
+        lengths = np.full(len(rows), rows.shape[1], np.int64)
     else:
         if not isinstance(rows, Iterable):
             raise OptionError(f"rows must be lists of grades, not {shown(rows)}.")
@@ -359,29 +331,18 @@ def _grade_rows(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.flo
         if names is None and lists and not any(nested):
             lists = [lists]
         elif not all(nested):
-            raise OptionError(
-                f"rows must all be lists of grades, and this is not one: "
-                f"{shown(lists[nested.index(False)])}."
-            )
+            odd = shown(lists[nested.index(False)])
+            raise OptionError(f"rows must all be lists of grades, and this is not one: {odd}.")
         lengths = count_each(lists)
-        flat = _flat_grades(list(chain.from_iterable(lists)))
+        grades = [float("nan") if grade is None else grade for grade in chain.from_iterable(lists)]
+        if inner := [grade for grade in grades if isinstance(grade, list | tuple)]:
+            raise OptionError(f"every grade must be a number, not {shown(inner[0])}.")
+        flat = _numbers(grades, "grade").cast(pl.Float64).to_numpy()
     if not len(lengths):
         raise OptionError("rows has no grades.")
     if np.isinf(flat).any():
         raise OptionError(f"{np.count_nonzero(np.isinf(flat)):,} grades are infinite.")
     return pl.Series(QUERY, np.arange(len(lengths))) if names is None else names, lengths, flat
-
-
-def _flat_grades(values: list[Any]) -> NDArray[np.float64]:
-    grades = (
-        [float("nan") if grade is None else grade for grade in values] if None in values else values
-    )
-    try:
-        if nested := [grade for grade in grades if isinstance(grade, list | tuple)]:
-            raise ValueError(shown(nested[0]))
-        return given_numbers(grades).cast(pl.Float64).to_numpy()
-    except ValueError as error:
-        raise OptionError(f"every grade must be a number, not {error}.") from error
 
 
 def _totals(total: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArray[np.int64]:
@@ -397,7 +358,7 @@ def _totals(total: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArra
         raise OptionError(
             f"total must be a whole number, or one per row, not {shown(total)}."
         ) from None
-    if totals.ndim > _FLAT or (totals.ndim == _FLAT and len(totals) != len(relevant)):
+    if totals.ndim > 1 or (totals.ndim == 1 and len(totals) != len(relevant)):
         raise OptionError(f"total is of shape {totals.shape}, for {len(relevant):,} rows.")
     totals = np.broadcast_to(totals, relevant.shape)
     few = totals < relevant
@@ -478,8 +439,8 @@ def _matrix(values: Any, what: str) -> NDArray[Any]:
             f"numpy cannot read {what} ({reason}). Give an array: of a tensor, "
             ".detach().cpu().numpy()."
         ) from error
-    if matrix.ndim != _MATRIX:
-        hint = f" For a single query, wrap it as [{what}]." if matrix.ndim == _FLAT else ""
+    if matrix.ndim != 2:
+        hint = f" For a single query, wrap it as [{what}]." if matrix.ndim == 1 else ""
         raise OptionError(
             f"{what} must be a matrix with a row per query, not of shape {matrix.shape}.{hint}"
         )
