@@ -20,7 +20,6 @@ from rankframe.io.output_paths import (
     place,
     refuse_inputs,
     refuse_taken,
-    refuse_taken_among,
     safe_names,
 )
 from rankframe.io.remote import Remote, is_address
@@ -153,19 +152,19 @@ def test_a_folder_called_like_a_file_of_a_result_is_none(tmp_path: Path) -> None
 
 
 def test_a_folder_of_results_may_hold_others_but_nothing_else(tmp_path: Path) -> None:
-    assert refuse_taken_among(tmp_path, ["a", "b"], FILES) == tmp_path
+    assert refuse_taken(tmp_path, FILES, results=["a", "b"]) == tmp_path
     for name, file in (("a", FILES[0]), ("local", FILES[1]), ("spark", "summary")):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).touch()
-    assert refuse_taken_among(tmp_path, ["b"], FILES) == tmp_path
+    assert refuse_taken(tmp_path, FILES, results=["b"]) == tmp_path
     with pytest.raises(OutputError, match=r"a holds a result already"):
-        refuse_taken_among(tmp_path, ["a", "b"], FILES)
-    assert refuse_taken_among(tmp_path, ["a", "b"], FILES, overwrite=True) == tmp_path
+        refuse_taken(tmp_path, FILES, results=["a", "b"])
+    assert refuse_taken(tmp_path, FILES, results=["a", "b"], overwrite=True) == tmp_path
     (tmp_path / "qrels.parquet").touch()
     with pytest.raises(OutputError, match=r"not a folder of rankframe results. It holds qrels"):
-        refuse_taken_among(tmp_path, ["b"], FILES, overwrite=True)
+        refuse_taken(tmp_path, FILES, results=["b"], overwrite=True)
     with pytest.raises(OutputError, match="not a folder of rankframe results"):
-        refuse_taken_among(tmp_path / "qrels.parquet", ["b"], FILES)
+        refuse_taken(tmp_path / "qrels.parquet", FILES, results=["b"])
 
 
 def test_an_output_that_is_an_input_is_refused_under_any_name(tmp_path: Path) -> None:

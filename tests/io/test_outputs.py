@@ -15,7 +15,7 @@ import pytest
 
 from rankframe.core.errors import OutputError
 from rankframe.io import outputs
-from rankframe.io.outputs import fresh_folder, fresh_folders, recover, write_file
+from rankframe.io.outputs import fresh_folder, recover, write_file
 
 FILES = ("one", "two")
 
@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_is_said(number: int, tmp_path: Path) -> None:
 def test_errors_name_the_place_that_was_asked_for(tmp_path: Path) -> None:
     with (
         pytest.raises(OutputError) as caught,
-        fresh_folders(tmp_path / "out", ["a"], FILES) as fresh,
+        fresh_folder(tmp_path / "out", FILES, results=["a"]) as fresh,
         fresh_folder(fresh / "a", FILES),
     ):
         raise OSError(28, "?")
@@ -122,12 +122,12 @@ def test_several_folders_come_together_beside_those_that_are_there(tmp_path: Pat
     before = (target / "c" / "one").stat().st_ino
     with (
         pytest.raises(KeyboardInterrupt),
-        fresh_folders(target, ["a", "b"], FILES) as fresh,
+        fresh_folder(target, FILES, results=["a", "b"]) as fresh,
         interrupted(),
     ):
         write(fresh / "a", "new")
     assert [p.name for p in target.iterdir()] == ["c"]
-    with fresh_folders(target, ["a", "b"], FILES) as fresh:
+    with fresh_folder(target, FILES, results=["a", "b"]) as fresh:
         for name in "ab":
             write(fresh / name, "new")
         assert [p.name for p in target.iterdir()] == ["c"]
@@ -146,7 +146,7 @@ def test_others_are_copied_where_there_are_no_links(
 
     write(tmp_path / "out" / "c", "old")
     monkeypatch.setattr(os, "link", refuse)
-    with fresh_folders(tmp_path / "out", ["a"], FILES) as fresh:
+    with fresh_folder(tmp_path / "out", FILES, results=["a"]) as fresh:
         write(fresh / "a", "new")
     assert read(tmp_path / "out" / "c") == ["old", "old"]
 
@@ -333,7 +333,7 @@ def test_an_old_result_stays_where_a_new_one_fails_before_it_is_sent(s3_environm
 
 def test_folders_at_an_address_leave_others_alone(s3_environment: Any) -> None:
     for names, text in ((("a", "b"), "old"), (("b", "c"), "new")):
-        with fresh_folders("s3://shop/many", names, RESULT, overwrite=True) as fresh:
+        with fresh_folder("s3://shop/many", RESULT, results=names, overwrite=True) as fresh:
             for name in names:
                 (fresh / name).mkdir()
                 (fresh / name / "ledger.parquet").write_text(text)

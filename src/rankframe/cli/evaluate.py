@@ -130,14 +130,14 @@ def _evaluate_here(
     """Evaluate each run, and write its result; with several runs, all results or none."""
     import rankframe as rf
     from rankframe.engine.result import RESULT_FILES
-    from rankframe.io.outputs import fresh_folders
+    from rankframe.io.outputs import fresh_folder
 
     results: dict[str, Result] = {}
     with ExitStack() as stack:
         places = dict.fromkeys(systems, out.target)
         if out.target is not None and folders:
-            taken = fresh_folders(
-                out.target, folders.values(), RESULT_FILES, overwrite=out.overwrite
+            taken = fresh_folder(
+                out.target, RESULT_FILES, results=folders.values(), overwrite=out.overwrite
             )
             fresh = stack.enter_context(taken)
             places = {name: fresh / folder for name, folder in folders.items()}

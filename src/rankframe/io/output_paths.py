@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob as globbing
 import hashlib
 import os
@@ -31,88 +32,75 @@ def place(folder: Named) -> Path | Remote:
         text = os.fsdecode(folder)
         if DATABASE.match(text):
             raise OutputError(
-                f"outputs are files and folders, here or at an address, not tables of a database: "
+                "outputs are files and folders, here or at an address, not tables of a database: "
                 f"{masked(text)}."
             )
         if is_address(text):
-            return _at_address(text)
+            if (scheme := scheme_of(text)) not in STORES:
+                raise OutputError(
+                    "outputs are written to this machine's disks, or to s3://, gs:// and az://, "
+                    f"not to {scheme}://."
+                )
+            if not (found := Remote.at(text)).path:
+                raise OutputError(f"{text} names no bucket.")
+            return found
         path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
         if "\0" in text or not text:
             raise ValueError("a name cannot be empty" if not text else "it holds a null byte")
         if not is_text(str(path)):
             raise OutputError(f"{folder!r} cannot be written to: its name is not UTF-8 text.")
         return path.resolve() if path.is_symlink() and descriptor(path) is None else path
+    except OutputError:
+        raise
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, OutputError):
-            raise
         raise OutputError(f"{folder!r} cannot be written to: {error}.") from error
 
 
-def _at_address(text: str) -> Remote:
-    scheme = scheme_of(text)
-    if scheme not in STORES:
-        raise OutputError(
-            f"outputs are written to this machine's disks, or to s3://, gs:// and az://, not to "
-            f"{scheme}://."
-        )
-    found = Remote.at(text)
-    if not found.path:
-        raise OutputError(f"{text} names no bucket.")
-    return found
-
-
 def refuse_taken(
-    folder: Named | Remote, files: Collection[str], *, overwrite: bool = False
+    folder: Named | Remote,
+    files: Collection[str],
+    *,
+    results: Collection[str] = (),
+    overwrite: bool = False,
 ) -> Path | Remote:
-    """Return the place of a folder; refuse one with other files, or that must not be replaced."""
-    target = folder if isinstance(folder, Remote) else place(folder)
-    try:
-        found = list(target.iterdir()) if target.is_dir() else []
-        present = {path.name for path in found}
-        # A folder may be called like one of these files, and holds who knows what.
-        strange = any(path.is_dir() for path in found) or (target.exists() and not target.is_dir())
-    except OSError as error:
-        raise cannot_write(target, error) from error
-    if strange or present - set(files):
-        raise OutputError(f"{target} exists and is not a rankframe result. Nothing written.")
-    if present and not overwrite:
-        raise OutputError(
-            f"{target} holds a result already. Pass ",
-            Option("overwrite", value=True),
-            " to replace it.",
-        )
-    return target
+    """Return the place of a folder; refuse one with other content, or that must not be replaced.
 
-
-def refuse_taken_among(
-    folder: Named, names: Collection[str], files: Collection[str], *, overwrite: bool = False
-) -> Path | Remote:
-    """Return the place of a folder of results; refuse one with other content.
-
-    Results with one of these names must not be there, unless they may be overwritten.
+    Args:
+        folder: where a result, or a folder of results, is to be.
+        files: the names of the files of a result.
+        results: the names of several results, each a folder; other results may be beside them.
+        overwrite: whether a result may be replaced.
     """
-    target = place(folder)
+    target = folder if isinstance(folder, Remote) else place(folder)
+    # As one machine writes results, or as Spark does.
+    known = {*files, *(Path(file).stem for file in files)} if results else set(files)
     try:
-        other_paths = [path for path in target.iterdir() if path.name not in names] if (
-            target.is_dir()
-        ) else []  # fmt: skip
-        # As one machine writes results, or as Spark does.
-        file_names = {*files, *(Path(file).stem for file in files)}
-        strange = [
-            path
-            for path in other_paths
-            if not (path.is_dir() and {p.name for p in path.iterdir()} <= file_names)
-        ]
+        is_folder = target.is_dir()
+        found = [path for path in target.iterdir() if path.name not in results] if is_folder else []
+        strange = [path.name for path in found if not _is_known(path, known, inside=bool(results))]
+        if strange or (target.exists() and not is_folder):
+            what = "folder of rankframe results" if results else "rankframe result"
+            holds = f" It holds {strange[0]}." if strange and results else ""
+            problem = f"{target} exists and is not a {what}.{holds} Nothing written."
+            raise OutputError(problem)
     except OSError as error:
         raise cannot_write(target, error) from error
-    if strange or (target.exists() and not target.is_dir()):
-        what = f" It holds {strange[0].name}." if strange else ""
-        raise OutputError(
-            f"{target} exists and is not a folder of rankframe results.{what} Nothing written."
-        )
-    for name in names:
+    for name in results:
         refuse_taken(target / name, files, overwrite=overwrite)
+    if found and not results and not overwrite:
+        replace = Option("overwrite", value=True)
+        raise OutputError(f"{target} holds a result already. Pass ", replace, " to replace it.")
     return target
+
+
+def _is_known(path: Path | Remote, files: Collection[str], *, inside: bool) -> bool:
+    """Return whether this is one of these files, or a folder with no others inside.
+
+    A folder may be called like one of these files, and holds who knows what.
+    """
+    if inside:
+        return path.is_dir() and {file.name for file in path.iterdir()} <= set(files)
+    return path.name in files and not path.is_dir()
 
 
 def file_place(target: Named) -> Path | Remote:
@@ -120,29 +108,30 @@ def file_place(target: Named) -> Path | Remote:
     path = place(target)
     if isinstance(path, Remote):
         try:
-            folder = path.is_dir()
+            problem = "it is a folder" if path.is_dir() or "/" not in path.path else ""
         except OSError as error:
             raise cannot_write(path, error) from error
-        if folder or "/" not in path.path:
-            raise OutputError(f"cannot write {path}: it is a folder.")
-        return path
+        target = path
+    else:
+        problem = _problem_of(path, target)
+    if problem:
+        raise OutputError(f"cannot write {target}: {problem}.")
+    return path
+
+
+def _problem_of(path: Path, target: Named) -> str:
+    """Return why a file cannot be written; "" if it can be."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        mode = 0
+        return "" if path.parent.is_dir() else f"there is no folder {path.parent}"
     except OSError as error:  # a name that is too long
         raise cannot_write(target, error) from error
-    if mode:
-        if stat.S_ISDIR(mode):
-            raise OutputError(f"cannot write {target}: it is a folder.")
-        if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-            raise OutputError(f"cannot write {target}: it is no file, but a disk or a socket.")
-        if not os.access(path, os.W_OK):
-            raise OutputError(f"cannot write {target}: Permission denied.")
-        return path
-    if not path.parent.is_dir():
-        raise OutputError(f"cannot write {target}: there is no folder {path.parent}.")
-    return path
+    if stat.S_ISDIR(mode):
+        return "it is a folder"
+    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        return "it is no file, but a disk or a socket"
+    return "" if os.access(path, os.W_OK) else os.strerror(errno.EACCES)
 
 
 def in_place(path: Path | Remote) -> bool:
@@ -175,40 +164,46 @@ def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bo
     if target is None:
         return
     path = place(target)
-    if isinstance(path, Remote):
-        _refuse_addresses(path, sources, folder=folder)
-        return
     if in_place(path):
         return
-    real = Path(os.path.realpath(path))
+    named: object = path if isinstance(path, Remote) else target
     for source in sources:
-        for input_path in _paths_of(source):
-            if input_path.is_fifo() or input_path.is_char_device():
-                continue
-            input_real = Path(os.path.realpath(input_path))
-            same = real == input_real or _same(
-                real, source if hasattr(source, "fileno") else input_path
-            )
-            if same or (input_real.is_dir() and real.is_relative_to(input_real)):
-                how = "is also an input" if same else f"lies in an input, {input_path}"
-            elif folder and input_real.is_relative_to(real):
-                how = f"holds an input, {input_path}"
-            else:
-                continue
-            raise OutputError(f"{target} {how}. Nothing written: choose another place.")
+        if isinstance(path, Remote):
+            how = _overlap_at_address(path, source, folder=folder)
+        else:
+            how = _overlap(path, source, folder=folder)
+        if how:
+            raise OutputError(f"{named} {how}. Nothing written: choose another place.")
 
 
-def _refuse_addresses(target: Remote, sources: Iterable[object], *, folder: bool) -> None:
-    for source in sources:
-        if not isinstance(source, str | os.PathLike) or scheme_of(source) not in STORES:
+def _overlap(target: Path, source: object, *, folder: bool) -> str:
+    """Return how an output overlaps with an input; "" if it does not."""
+    real = Path(os.path.realpath(target))
+    for path in _paths_of(source):
+        if path.is_fifo() or path.is_char_device():
             continue
-        input_place = Remote.at(source)
-        inside = f"{target.path}/".startswith(f"{input_place.path}/")
-        holds = folder and f"{input_place.path}/".startswith(f"{target.path}/")
-        if input_place.account == target.account and (inside or holds):
-            how = "is also an input" if input_place == target else f"holds an input, {input_place}"
-            how = f"lies in an input, {input_place}" if inside and input_place != target else how
-            raise OutputError(f"{target} {how}. Nothing written: choose another place.")
+        input_real = Path(os.path.realpath(path))
+        if real == input_real or _same(real, source if hasattr(source, "fileno") else path):
+            return "is also an input"
+        if input_real.is_dir() and real.is_relative_to(input_real):
+            return f"lies in an input, {path}"
+        if folder and input_real.is_relative_to(real):
+            return f"holds an input, {path}"
+    return ""
+
+
+def _overlap_at_address(target: Remote, source: object, *, folder: bool) -> str:
+    if not isinstance(source, str | os.PathLike) or scheme_of(source) not in STORES:
+        return ""
+    found = Remote.at(source)
+    if found.account != target.account:
+        return ""
+    if found == target:
+        return "is also an input"
+    if f"{target.path}/".startswith(f"{found.path}/"):
+        return f"lies in an input, {found}"
+    holds = folder and f"{found.path}/".startswith(f"{target.path}/")
+    return f"holds an input, {found}" if holds else ""
 
 
 def safe_names(names: Sequence[str]) -> list[str]:

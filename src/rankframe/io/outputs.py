@@ -34,7 +34,6 @@ from rankframe.io.output_paths import (
     in_place,
     place,
     refuse_taken,
-    refuse_taken_among,
 )
 from rankframe.io.remote import Remote
 from rankframe.io.scratch import lock, locked_folder, scratch_folder, sweep
@@ -47,38 +46,18 @@ _PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
 
 @contextmanager
 def fresh_folder(
-    folder: Named, files: Collection[str], *, overwrite: bool = False
+    folder: Named, files: Collection[str], *, results: Collection[str] = (), overwrite: bool = False
 ) -> Iterator[Path]:
     """Yield an empty folder that replaces `folder` when it is complete, or not at all.
 
     Anything that must not be replaced is refused before any work is done, and again at the end.
+    `results`: the names of several results that are written into it; others that are in `folder`
+    stay there.
     """
 
     def refuse() -> Path | Remote:
-        return refuse_taken(folder, files, overwrite=overwrite)
+        return refuse_taken(folder, files, results=results, overwrite=overwrite)
 
-    with _taking_the_place(folder, refuse) as fresh:
-        yield fresh
-
-
-@contextmanager
-def fresh_folders(
-    folder: Named, names: Collection[str], files: Collection[str], *, overwrite: bool = False
-) -> Iterator[Path]:
-    """Yield an empty folder for several results that replace those in `folder`, all or none.
-
-    `names` are the names of the results. Other results in `folder` stay there.
-    """
-
-    def refuse() -> Path | Remote:
-        return refuse_taken_among(folder, names, files, overwrite=overwrite)
-
-    with _taking_the_place(folder, refuse) as fresh:
-        yield fresh
-
-
-@contextmanager
-def _taking_the_place(folder: Named, refuse: Callable[[], Path | Remote]) -> Iterator[Path]:
     recover(place(folder))
     target = refuse()
     if isinstance(target, Remote):
