@@ -155,9 +155,9 @@ def read_attributes(
         if schema[name].is_nested() or schema[name] == pl.Object:
             raise ColumnTypeError("queries", name, str(schema[name]), "text, numbers or dates")
         refuse_pattern("queries", name)
-    frame = pl.DataFrame() if weight is None else read_weights(table, weight)
-    if ways:
-        frame = _with_slices(table, ways, frame)
+    weights = None if weight is None else read_weights(table, weight)
+    frame = _with_slices(table, ways, weights) if ways else weights
+    assert frame is not None  # `_check_options` saw to it
     slices = []
     for number, way in enumerate(ways):
         names = _names_in_order(table, way)
@@ -269,33 +269,30 @@ def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
     """
     if by is None:
         return []
-    if not isinstance(by, str | Sequence):
-        raise OptionError(
-            Option("by"), f" takes names of attributes, or tuples of them, not {shown(by)}."
-        )
-    choices: list[Any] = [by] if isinstance(by, str) else list(by)
+    choices: list[Any] = list(by) if isinstance(by, Sequence) and not isinstance(by, str) else [by]
     if isinstance(by, tuple) and all(isinstance(name, str) for name in by):
         choices = [by]
     ways = [tuple(way) if isinstance(way, tuple | list) else (way,) for way in choices]
     for way in ways:
+        problem = ""
         if not way or not all(isinstance(name, str) and name for name in way):
-            raise OptionError(
-                Option("by"), f" takes names of attributes, or tuples of them, not {shown(by)}."
-            )
-        if ways.count(way) > 1 or len(set(way)) < len(way):
-            raise OptionError(Option("by"), f" names {_JOIN.join(way)!r} more than once.")
+            problem = f" takes names of attributes, or tuples of them, not {shown(by)}."
+        elif ways.count(way) > 1 or len(set(way)) < len(way):
+            problem = f" names {_JOIN.join(way)!r} more than once."
+        if problem:
+            raise OptionError(Option("by"), problem)
     return ways
 
 
 def _with_slices(
-    queries: InputTable, ways: Sequence[tuple[str, ...]], weights: pl.DataFrame
+    queries: InputTable, ways: Sequence[tuple[str, ...]], weights: pl.DataFrame | None
 ) -> pl.DataFrame:
     """Add the name of each query's slice, in columns `_0`, `_1`, …, to the weights."""
     schema = queries.raw.collect_schema()
     names = [_name_of(way, schema).alias(f"_{number}") for number, way in enumerate(ways)]
     key = pl.col(queries.mapping[QUERY]).cast(pl.String).alias(QUERY)
     frame = read_whole(queries.raw.select(key, *names), queries.name, queries.limit)
-    if not weights.is_empty():
+    if weights is not None:
         return weights.join(frame, on=QUERY, how="left", maintain_order="left")
     check_rows(frame.lazy(), "queries", queries.name)
     return deduplicate(frame, "queries", "error")
