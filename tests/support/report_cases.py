@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.present.report.model import Material, Moved
-from rankframe.present.report.provenance import Input, Made
+from rankframe.present.report.model import Input, Made, Material, Moved
 from tests.support.oracles import random_case
 
 QRELS = random_case(0, queries=40, missing=False).qrels

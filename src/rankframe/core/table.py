@@ -76,9 +76,11 @@ class Table:
         numbers: Sequence[str],
         rows: Iterable[Sequence[str | Cell]],
         title: str = "",
+        more_words: Sequence[str] = (),
     ) -> Table:
-        """Make a table of one group: first columns of words, then columns of numbers."""
-        columns = [*(Column(name, numeric=False) for name in words), *map(Column, numbers)]
+        """Make a table of one group: columns of words, then of numbers, then again of words."""
+        before, after = ([Column(name, numeric=False) for name in ns] for ns in (words, more_words))
+        columns = [*before, *map(Column, numbers), *after]
         return cls(columns, [[tuple(map(as_cell, row)) for row in rows]], title)
 
     @property

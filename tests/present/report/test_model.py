@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import FrozenInstanceError
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
+import polars as pl
 import pytest
 
+from rankframe.present.report.model import date_text, fingerprint_of_values, input_of
 from tests.support.report_cases import compared, material
 
 
@@ -17,3 +22,43 @@ def test_charts_and_movers_are_about_the_first_metric() -> None:
 def test_it_stays_as_it_was_made() -> None:
     with pytest.raises(FrozenInstanceError):
         material().texts = {}  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_the_date_is_given_or_that_of_the_build_or_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323040")
+    assert date_text(None) == "2026-01-02 03:04 UTC"
+    assert date_text("yesterday") == "yesterday"
+    east = datetime(2026, 1, 2, 4, 4, tzinfo=timezone(timedelta(hours=1)))
+    assert date_text(east) == "2026-01-02 03:04 UTC"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert date_text(None)[:10] in {f"{datetime.now(UTC):%Y-%m-%d}", date_text(None)[:10]}
+
+
+@pytest.mark.parametrize("wrong", ["soon", "9" * 40])
+def test_a_wrong_date_is_refused(wrong: str, monkeypatch: pytest.MonkeyPatch, refusal) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
+    assert "seconds since 1970" in refusal(date_text, None)
+    assert "date takes a datetime or a text" in refusal(date_text, 5)
+
+
+def test_files_have_a_name_a_size_and_a_digest(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    path.write_bytes(b"abc")
+    found = input_of("run", path, str(path), 7)
+    assert (found.name, found.rows, found.size) == ("run.parquet", 7, 3)
+    assert found.digest == hashlib.sha256(b"abc").hexdigest()
+    assert input_of("run", tmp_path, str(tmp_path)).digest is None
+    secret = input_of("run", "postgresql://ann:s3cret@db/shop#runs", "")
+    assert secret.name == "postgresql://ann:***@db/shop#runs"
+    assert input_of("run", {"q": {}}, "the run dict").name == "the run dict"
+
+
+def test_values_are_known_again_and_others_are_not() -> None:
+    values = pl.DataFrame({"query_id": ["a", "b"], "map": [0.5, None]})
+    assert fingerprint_of_values(values) == fingerprint_of_values(values.clone())
+    others = (
+        values.with_columns(map=pl.Series([0.5, 0.0])),
+        values.with_columns(query_id=pl.Series(["a", "c"])),
+        values.rename({"map": "mrr"}),
+    )
+    assert len({fingerprint_of_values(one) for one in (values, *others)}) == 4

@@ -1,9 +1,13 @@
-"""The charts of a report: drawn, and put into the page."""
+"""The charts of a report: drawn, and put into the page.
+
+A run that is a fusion of two others on the page has a chart of their weights.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -11,71 +15,122 @@ import polars as pl
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.curves.area import downsample_curve
 from rankframe.analysis.curves.curve import Kind, curve
-from rankframe.core.options import JudgedOptions
+from rankframe.analysis.fusion.fuse import Recorded, recorded
+from rankframe.analysis.fusion.registry import METHODS
+from rankframe.analysis.fusion.runs import unscored
+from rankframe.analysis.tuning.outcome import Tuning
+from rankframe.analysis.tuning.tune import tune
+from rankframe.core.columns import QUERY
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import shown
+from rankframe.core.options import Intervals, JudgedOptions, Policies
+from rankframe.core.wording import naming_the_run
+from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lazy_frames import judge
-from rankframe.io.input_table import InputTable
+from rankframe.engine.lookup import Lookup
+from rankframe.engine.memory import hold
+from rankframe.io.formats.registry import reading
+from rankframe.io.input_table import InputTable, part_of
+from rankframe.io.inputs import Source
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
 from rankframe.present.charts.palette import GREY
-from rankframe.present.report.model import Moved
+from rankframe.present.report.model import Moved, of_slices, order_systems
 from rankframe.present.report.page import figure, section
 
-_INNER = re.compile(r'id="([^"]+)"')
 _WIDE = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
 _MOST_POINTS = 400  # of a curve
 _LETTERS = 13  # pixels, so that they can be read where a drawing is shrunk
+_FOLDS = 2  # the fewest: nothing is chosen by them
+_BY_RANK = "rank"  # a norm for runs without scores
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Hold judgments and runs, of all queries or of some."""
+
+    qrels: InputTable
+    runs: Mapping[str, InputTable]
+    policies: Policies
+    # the queries that curves are drawn of, and how many there are of them; None: all
+    sample: pl.Series | None = None
+    queries: int = 0
+
+    @property
+    def note(self) -> str:
+        """Say which sample curves are drawn of; an empty text if they are drawn of all queries."""
+        if self.sample is None:
+            return ""
+        return f"a sample of {len(self.sample):,} of {self.queries:,} queries"
+
+    def described(self, caption: str) -> str:
+        """Return the caption of a chart of these rows, with a note on the sample."""
+        return f"{caption} ({self.note})" if self.note else caption
+
+    def read(self, queries: pl.Series) -> list[InputTable]:
+        """Read the judgments of these queries, then their rows of each run, in their order."""
+        tables = []
+        for table in (self.qrels, *self.runs.values()):
+            with reading(table.name):
+                chosen = table.frame.filter(pl.col(QUERY).is_in(queries.implode()))
+                frame = chosen.collect(engine="in-memory")
+            tables.append(replace(part_of(frame, table.role), in_units=table.in_units))
+        return tables
+
+    def only(self, queries: pl.Series | None) -> Rows:
+        """Return the rows of these queries, held in memory; None: all rows as they are."""
+        if queries is None:
+            return self
+        qrels, *runs = self.read(queries)
+        tables = hold(qrels, runs, JudgedMetrics.row_bytes, again=True)
+        return replace(
+            self, qrels=tables.left, runs=dict(zip(self.runs, tables.rights, strict=True))
+        )
+
+    def match(self) -> None:
+        """Match all runs with the judgments: what looks at a run later uses these matches."""
+        for name, run in self.runs.items():
+            with naming_the_run(repr(name)):
+                Lookup.of(self.qrels, run, self.policies, (), listed=True).found()
 
 
 def drawings(
-    qrels: InputTable,
-    systems: Mapping[str, InputTable],
-    found: Comparison,
-    moved: Mapping[str, Moved],
-    policies: Mapping[str, Any],
-    intervals: Mapping[str, Any],
-    sampled: str = "",
+    rows: Rows, found: Comparison, moved: Mapping[str, Moved], intervals: Intervals
 ) -> dict[str, Any]:
-    """Draw the charts, by what they show.
-
-    sampled: a note on the queries of the curves, where these are not all.
-    """
-    of_some = f" ({sampled})" if sampled else ""
-    first = found.metrics[0]
-    drawn: dict[str, Any] = {}
+    """Draw the charts, by what they show: curves of these rows, all else of what was compared."""
+    first, policies = found.metrics[0], vars(rows.policies)
+    label, drawn = first.label, {}
 
     def curves(kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
         return {
-            name: curve(qrels, run, kind, **options, **policies) for name, run in systems.items()
+            name: curve(rows.qrels, run, kind, **options, **policies)
+            for name, run in rows.runs.items()
         }
 
     if (plain := _without_cutoff(first)) is not None:
-        shown = curves("metric_at_k", metric=plain, **intervals)
-        drawn[f"{plain} over its cutoffs, with intervals{of_some}"] = plot.metric_at_k(shown, plain)
-    eleven = curves("precision_recall", interpolated=True)
-    drawn[f"Precision at eleven points of recall, mean over queries{of_some}"] = (
-        plot.precision_recall(eleven)
-    )
-    pooled = f"ROC of retrieved documents, pooled over queries by score{of_some}"
-    by_score = {name: _few(points) for name, points in curves("roc").items()}
-    drawn[pooled] = plot.roc(by_score)
-    label = first.label
+        points = curves("metric_at_k", metric=plain, **vars(intervals))
+        over = rows.described(f"{plain} over its cutoffs, with intervals")
+        drawn[over] = plot.metric_at_k(points, plain)
+    eleven = rows.described("Precision at eleven points of recall, mean over queries")
+    drawn[eleven] = plot.precision_recall(curves("precision_recall", interpolated=True))
+    pooled = rows.described("ROC of retrieved documents, pooled over queries by score")
+    by_score = curves("roc").items()
+    drawn[pooled] = plot.roc({name: downsample_curve(p, _MOST_POINTS) for name, p in by_score})
     drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
     for name, change in moved.items():
         drawn[f"Change of {label} by query, {name} against {found.baseline}"] = plot.differences(
             change.worse, (str(found.baseline), name)
         )
-    best = _best(found)
-    taken = {name: policies[name] for name in JudgedOptions.__annotations__}
-    judged = judge(qrels, systems[best], **taken)
-    drawn[f"Where relevant documents stand in {best}, a sample of queries"] = plot.heatmap(
-        judged, most=30
-    )
+    best = order_systems(found)[0]
+    judged = judge(
+        rows.qrels, rows.runs[best],
+        **{name: policies[name] for name in JudgedOptions.__annotations__},
+    )  # fmt: skip
+    stand = f"Where relevant documents stand in {best}, a sample of queries"
+    drawn[stand] = plot.heatmap(judged, most=30)
     if found.sliced:
-        by_system = {
-            name: found.systems.filter(pl.col("system") == name, pl.col("by").is_not_null())
-            for name in found.names
-        }
-        drawn["slices"] = plot.slices(by_system, label)
+        parts = {name: of_slices(found.systems, system=name) for name in found.names}
+        drawn["slices"] = plot.slices(parts, label)
     return drawn
 
 
@@ -87,11 +142,6 @@ def unchecked() -> Any:
     from altair.utils.schemapi import debug_mode  # noqa: PLC0415 (an optional part)
 
     return debug_mode(False)  # noqa: FBT003 (altair's)
-
-
-def _few(points: pl.DataFrame) -> pl.DataFrame:
-    """Downsample a curve to as many points as can be told apart on a page."""
-    return downsample_curve(points, _MOST_POINTS) if points.height > _MOST_POINTS else points
 
 
 def charts(drawings: Mapping[str, Any]) -> str:
@@ -108,6 +158,8 @@ def svg(chart: Any, name: str) -> str:
     """Render a chart as SVG, whose greys follow the colours of the page."""
     import vl_convert  # noqa: PLC0415 (an optional part)
 
+    from rankframe.present.charts.offline_charts import renumbered  # noqa: PLC0415 (imports altair)
+
     spec = chart.to_dict(validate=False)  # see `unchecked`
     config = spec["config"]
     config["background"] = "transparent"
@@ -115,9 +167,7 @@ def svg(chart: Any, name: str) -> str:
         sizes = {"labelFontSize": _LETTERS, "titleFontSize": _LETTERS}
         config[part] = {**config.get(part, {}), **sizes}
     drawn = vl_convert.vegalite_to_svg(spec).replace(GREY, "currentColor")
-    # Names inside a drawing count on, from drawing to drawing: on one page each needs its own.
-    for index, inner in enumerate(dict.fromkeys(_INNER.findall(drawn))):
-        drawn = re.sub(rf'(id="|url\(#){re.escape(inner)}(?=["\)])', rf"\1{name}-{index}", drawn)
+    drawn = renumbered(drawn, f"{name}-")  # on one page, each needs its own names inside
     wide = _WIDE.search(drawn)
     style = f'<svg style="--wide:{float(wide[1]):g}px" ' if wide else "<svg "
     return drawn.replace("<svg ", style, 1)
@@ -132,10 +182,73 @@ def _without_cutoff(metric: Metric) -> str | None:
     return f"{definition.name}({params})" if params else definition.name
 
 
-def _best(found: Comparison) -> str:
-    """Return the system with the best value of the first metric."""
-    first = found.metrics[0]
-    rows = found.systems.filter(pl.col("metric") == first.label, pl.col("by").is_null())
-    return rows.sort(
-        "value", descending=first.higher_is_better, nulls_last=True, maintain_order=True
-    )["system"][0]
+@dataclass(frozen=True)
+class Fused:
+    """Describe a run that is a fusion of two others."""
+
+    name: str
+    how: Recorded
+    # in the order of their weights
+    parts: tuple[str, str]
+
+    @property
+    def method(self) -> str:
+        """Return the method to draw: its own where it has weights, else a weighted sum."""
+        return self.how.name if METHODS[self.how.name].weighted else "wsum"
+
+    def norm(self, runs: Mapping[str, InputTable]) -> str:
+        """Return the norm of the fusion, if it has one and all runs have scores."""
+        if unscored({name: runs[name] for name in self.parts}):
+            return _BY_RANK
+        return self.how.norm or ("none" if METHODS[self.how.name].scored else "min_max")
+
+    @property
+    def description(self) -> str:
+        """Describe how the run was fused."""
+        if self.how.weights is None:
+            return f"{self.name} is {self.how.label}"
+        weights = ", ".join(f"{weight:g}" for weight in self.how.weights)
+        return f"{self.name} is {self.how.name} with weights {weights}"
+
+
+def fusions(systems: Mapping[str, Source]) -> list[Fused]:
+    """Find runs that `fuse` wrote from two of the others; of the same two, the first."""
+    found: dict[frozenset[str], Fused] = {}
+    for name, source in systems.items():
+        rest = {other: data for other, data in systems.items() if other != name}
+        how = recorded(source)
+        parts = None if how is None else how.parts(rest)
+        if how is not None and parts is not None and len(parts) == 2:
+            found.setdefault(frozenset(parts), Fused(name, how, (parts[0], parts[1])))
+    return list(found.values())
+
+
+def weights_charts(
+    fused: list[Fused], rows: Rows, metric: Metric, intervals: Intervals,
+    weighted: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Draw the metric over the weights of the runs of each fusion, by what the charts show.
+
+    weighted: queries and weights, where the metric is averaged by them.
+    """
+    drawn: dict[str, Any] = {}
+    for fusion in [] if metric.whole_input else fused:
+        first, second = fusion.parts
+        try:
+            tuned = tune(
+                rows.qrels, {name: rows.runs[name] for name in fusion.parts}, fusion.method, metric,
+                norms=fusion.norm(rows.runs), folds=_FOLDS, depth=fusion.how.depth, test="t",
+                **weighted, **vars(intervals), **vars(rows.policies),
+            )  # fmt: skip
+        except OptionError:  # too few queries for anything to be tuned by
+            continue
+        over = f"{metric.label} over the weight of {second} in a fusion with {first}"
+        drawn[rows.described(f"{over}; {fusion.description}")] = plot.fusion_weights(tuned)
+    return drawn
+
+
+def tuned_chart(tuning: object) -> dict[str, Any]:
+    """Draw the chart of a tuning, by what it shows."""
+    if not isinstance(tuning, Tuning):
+        raise OptionError(f"tuning is what rf.tune found, not {shown(tuning)}.")
+    return {f"Tuned: {tuning.headline}": plot.fusion_weights(tuning)}

@@ -1,40 +1,180 @@
-"""The sections of a report that are tables and definitions."""
+"""The sections of a report: what changed query by query, tables, definitions and provenance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from rankframe.analysis.comparison import HOLE_COLUMNS, WARNING, Comparison
-from rankframe.core.table import Cell, Column, Table
+from rankframe.analysis.diff import BETTER, DELTA, TEXT, WEIGHTED, Diff
+from rankframe.core.columns import QUERY, WEIGHT
+from rankframe.core.messages import number_of
+from rankframe.core.table import Cell, Table
 from rankframe.core.wording import count_text, number_text, share_text
 from rankframe.engine.ledger import FINGERPRINT, POLICY
 from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric, signature
+from rankframe.present.report import model
 from rankframe.present.report.drawings import svg
-from rankframe.present.report.model import Material
+from rankframe.present.report.model import Material, Moved, of_all_queries, of_slices
 from rankframe.present.report.page import (
     figure,
     fold,
     note,
     number,
     render_table,
+    search_box,
     section,
     text,
 )
-from rankframe.present.report.provenance import fingerprint_of_qrels
+from rankframe.stats.bootstrap import hash_ids
 
 _DIGITS = 12  # of a digest
 _EVERY = 1_000  # rows of a table that is short
 _NUMBERS = ("value", "diff", "%", "interval", "p", "raw p", "effect size", "W/T/L", "queries",
             "judged")  # fmt: skip
+MOST_QUERIES = 500
+_MOST_KNOWN = 6  # attributes of a query
+# Labels of a document's rank in the other list, and of one that is not there.
+_WHERE = {"rank_b": ("now {}", "gone"), "rank_a": ("was {}", "new")}
+
+
+def changes(material: Material) -> str:
+    """Render the queries that lost most, with their lists side by side, then the gains."""
+    base = str(material.found.baseline)
+    parts = [
+        fold(
+            f"<b>{text(name)}</b> against {text(base)}: {_counted(moved.worse)}",
+            *_of_system(moved, base, name, material.weight),
+            kind="system",
+            is_open=index == 0,
+        )
+        for index, (name, moved) in enumerate(material.moved.items())
+    ]
+    candidates = len(material.found.names) - 1
+    few = f"Of {candidates} systems, the {len(parts)} with the best {material.first.label}."
+    remark = note(few) if len(parts) < candidates else ""
+    box = search_box("movers", "Find a query or document", "details.mover")
+    return section("changes", "What got worse, and what better", remark, box, *parts)
+
+
+def sample(material: Material) -> str:
+    """Render a table of queries: all, or a sample that is always the same."""
+    found, label = material.found, material.first.label
+    queries, chosen = model.queries_of(found), material.queries
+    chosen = sampled(queries, MOST_QUERIES) if chosen is None else chosen
+    in_sample = queries.is_in(chosen.implode())
+    columns = [map(number, frame[label].filter(in_sample)) for frame in found.per_query.values()]
+    words = {"query": chosen.to_list()}
+    if material.texts:
+        words["text"] = [material.texts.get(query, "") for query in chosen]
+    remark = f"{label} of every query."
+    if len(queries) > len(chosen):
+        remark = f"{label} of a sample: {len(chosen):,} of {len(queries):,} queries."
+    rows = zip(*words.values(), *columns, strict=True)
+    table = render_table(
+        "sample", Table.from_texts(list(words), found.names, rows), search="Find a query"
+    )
+    return section("queries", "Queries", note(remark), table)
+
+
+def sampled(queries: pl.Series, limit: int) -> pl.Series:
+    """Sample queries by their hashes, in their order; a smaller sample is part of a larger one."""
+    if len(queries) <= limit:
+        return queries
+    kept = pl.DataFrame({"hash": hash_ids(queries)}).with_row_index("at")
+    return queries.gather(kept.bottom_k(limit, by="hash").sort("at")["at"])
+
+
+def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
+    """Render what got worse, and folded below what got better."""
+    by = "" if weight is None else f" by change × {weight}"
+    worse, better = (
+        [_mover(row, change, base, name, weight) for row in change.movers.to_dicts()]
+        for change in (moved.worse, moved.better)
+    )
+    remark = f"The {len(worse)} that got worst{by}:" if worse else "No query got worse."
+    gained = f"The {len(better)} that gained most{text(by)}"
+    return [note(remark), *worse, *([fold(gained, *better, kind="gained")] if better else [])]
+
+
+def _counted(change: Diff) -> str:
+    summary = change.summary.to_dicts()[0]
+    remark = (
+        f"{number_of(summary['losses'], 'query')} worse, {summary['ties']:,} the same, "
+        f"{summary['wins']:,} better"
+    )
+    if summary["undefined"]:
+        remark += f", {summary['undefined']:,} undefined"
+    return f"{remark} by {text(summary['metric'])}"
+
+
+def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: str | None) -> str:
+    query = row[QUERY]
+    documents = change.documents.filter(pl.col(QUERY) == query).to_dicts()
+    top: Any = change.documents["relevance"].max() or 0
+    lists = "".join(
+        _ranking(title, [d for d in documents if d[rank] is not None and d[rank] <= change.k],
+                 rank, other, top)
+        for title, rank, other in ((base, "rank_a", "rank_b"), (name, "rank_b", "rank_a"))
+    )  # fmt: skip
+    style = {"b": "up", "a": "down"}.get(row[BETTER], "")
+    remark = row.get(TEXT)
+    summary = (
+        f"<b>{text(query)}</b>{f' <i>{text(remark)}</i>' if remark else ''} "
+        f"{row['a']:.4f} → {row['b']:.4f} "
+        f'<span class="delta {style}">{row[DELTA]:+.4f}</span>{_known(row, change, weight)}'
+    )
+    return fold(summary, f'<div class="lists">{lists}</div>', kind="mover")
+
+
+def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
+    """Render the weight and attributes of a query."""
+    chips = []
+    if WEIGHTED in row:
+        chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
+    names = [name for name in change.described if name not in (TEXT, WEIGHT)]
+    chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
+    shown = "".join(f'<span class="chip">{text(chip, most=60)}</span>' for chip in chips)
+    return f'<br><span class="known">{shown}</span>' if shown else ""
+
+
+def _ranking(
+    title: str, documents: Sequence[Mapping[str, Any]], rank: str, other: str, top: float
+) -> str:
+    """Render one system's list of a query, with each document's rank in the other list."""
+    items = []
+    for document in sorted(documents, key=lambda d: d[rank]):
+        grade = document["relevance"]
+        level = "none" if grade is None else f"g{_level(grade, top)}"
+        shown = "?" if grade is None else f"{grade:g}"
+        hint = "not judged" if grade is None else f"grade {shown}"
+        there = document[other]
+        where = _WHERE[other][there is None].format(there)
+        called = text(document["doc_id"])
+        if document.get("title"):
+            called = f'{text(document["title"])} <span class="id">{called}</span>'
+        items.append(
+            f'<li><span class="rank">{document[rank]}</span>'
+            f'<span class="grade {level}" title="{hint}">{shown}</span>'
+            f'<span class="doc">{called}</span>'
+            f'<span class="move">{where}</span></li>'
+        )
+    return f"<div><h4>{text(title)}</h4><ol>{''.join(items)}</ol></div>"
+
+
+def _level(grade: float, top: float) -> int:
+    """Return the shade of a grade: 0 for non-relevant, up to 3 for the highest one."""
+    if grade <= 0 or top <= 0:
+        return 0
+    return max(1, round(3 * grade / top))
 
 
 def details(found: Comparison) -> str:
     """Render every comparison with the baseline, of all queries."""
-    whole = found.table.filter(pl.col("by").is_null())
+    whole = of_all_queries(found.table)
     remark = note(f"{found.legend}. {found.caveat}.")
     pairs = render_table("pairs", _pairs(found, whole).without("slice"))
     return section("comparison", f"Against {found.baseline}", pairs, remark)
@@ -46,7 +186,7 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
     picture = (
         "" if drawn is None else figure(svg(drawn, "slices"), f"{label} by slice, with intervals")
     )
-    sliced = found.table.filter(pl.col("by").is_not_null())
+    sliced = of_slices(found.table)
     if sliced.is_empty():
         rows = render_table("slice-values", _slice_values(found), search="Find a slice")
         return section("slices", "Slices", picture, rows)
@@ -76,7 +216,7 @@ def _slice_values(found: Comparison) -> Table:
             *(number(row[side]) for side in ("ci_low", "ci_high")),
             number(row["queries"], f"{row['queries']:,}"),
         ]
-        for row in found.systems.filter(pl.col("by").is_not_null()).to_dicts()
+        for row in of_slices(found.systems).to_dicts()
     ]
     return Table.from_texts(["metric", "slice"], ["value", "from", "to", "queries"], rows)
 
@@ -91,15 +231,12 @@ def unjudged(material: Material) -> str:
             number(row["judged"], share_text(row["judged"])),
             *(number(row[name]) for name in ("value", *HOLE_COLUMNS)),
         ]
-        for row in material.bounded.systems.filter(pl.col("by").is_null()).to_dicts()
+        for row in of_all_queries(material.bounded.systems).to_dicts()
     ]
     numbers = ["judged", "value", *(name.replace("_", " ") for name in HOLE_COLUMNS)]
     over = "Over each system's own queries"
     if material.sampled:
-        bounded, total = (
-            next(iter(comparison.per_query.values())).height
-            for comparison in (material.bounded, found)
-        )
+        bounded, total = (len(model.queries_of(each)) for each in (material.bounded, found))
         over = f"All of this is of a sample of {bounded:,} of {total:,} queries"
     remark = note(
         "Metrics take unjudged documents for non-relevant. Judged: judged@k, k being "
@@ -117,29 +254,22 @@ def data_summary(found: Comparison) -> str:
     is_policy = pl.col("item").str.starts_with(POLICY)
     counts = found.ledger.filter(~is_policy, ~pl.col("item").is_in([WARNING, FINGERPRINT]))
     entries = {(row["system"], row["item"]): row for row in counts.to_dicts()}
-    systems = [None, *found.names]
     something, nothing = [], []
     for row in counts.unique("item", maintain_order=True).to_dicts():
-        item = row["item"]
-        own = [entries.get((system, item)) for system in systems]
+        own = [entries.get((system, row["item"])) for system in (None, *found.names)]
         meaning = "" if row["value"] is None else row["note"]
-        cells = [item.replace("_", " "), *map(_entry, own), meaning]
-        there = any(entry is not None and entry["value"] != 0 for entry in own)
-        (something if there else nothing).append(cells)
-    columns = [Column("counted", numeric=False), *map(Column, ("all", *found.names)),
-               Column("meaning", numeric=False)]  # fmt: skip
+        counted = any(entry is not None and entry["value"] != 0 for entry in own)
+        cells = [row["item"].replace("_", " "), *map(_entry, own), meaning]
+        (something if counted else nothing).append(cells)
 
     def ledger(name: str, rows: list[list[str | Cell]], page: int) -> str:
-        groups = Table.from_texts([], [], rows).groups
-        return render_table(name, Table(columns, groups), page=page)
+        columns = ("all", *found.names)
+        table = Table.from_texts(["counted"], columns, rows, more_words=["meaning"])
+        return render_table(name, table, page=page)
 
-    zeros = fold(
-        f"{len(nothing)} counts that are 0 everywhere", ledger("ledger-zeros", nothing, 20),
-        kind="plain",
-    )  # fmt: skip
-    return section(
-        "data", "Data summary", ledger("ledger", something, _EVERY), zeros if nothing else ""
-    )
+    summary = f"{len(nothing)} counts that are 0 everywhere"
+    zeros = fold(summary, ledger("ledger-zeros", nothing, 20), kind="plain") if nothing else ""
+    return section("data", "Data summary", ledger("ledger", something, _EVERY), zeros)
 
 
 def _entry(row: Mapping[str, Any] | None) -> Cell:
@@ -193,15 +323,13 @@ def provenance(material: Material) -> str:
         [
             source.role,
             source.name,
-            Cell("") if source.rows is None else number(source.rows, f"{source.rows:,}"),
-            Cell("") if source.size is None else number(source.size, _bytes(source.size)),
-            Cell("" if source.digest is None else source.digest[:_DIGITS]),
+            "" if source.rows is None else number(source.rows, f"{source.rows:,}"),
+            "" if source.size is None else number(source.size, _bytes(source.size)),
+            (source.digest or "")[:_DIGITS],
         ]
         for source in origin.inputs
     ]
-    columns = [Column("what", numeric=False), Column("name", numeric=False), Column("rows"),
-               Column("size"), Column("SHA-256", numeric=False)]  # fmt: skip
-    inputs = Table(columns, Table.from_texts([], [], rows).groups)
+    inputs = Table.from_texts(["what", "name"], ["rows", "size"], rows, more_words=["SHA-256"])
     policies = found.ledger.filter(pl.col("item").str.starts_with(POLICY))
     policies = policies.unique(["item", "note"], maintain_order=True)
     in_force = [
@@ -210,7 +338,7 @@ def provenance(material: Material) -> str:
     ]
     facts = {"made": origin.date, "with": f"rankframe {origin.version}"}
     facts |= {} if origin.command is None else {"command": origin.command}
-    if (judgments := fingerprint_of_qrels(found)) is not None:
+    if (judgments := model.fingerprint_of_qrels(found)) is not None:
         facts["judgments, whatever their order"] = judgments
     facts |= {f"values of {name}": mark for name, mark in (origin.values or {}).items()}
     remark = note(
