@@ -83,7 +83,7 @@ class Systems:
     metrics: Sequence[Metric] = ()
     # all queries, and every slice of them that was requested
     subsets: Sequence[Subset] = ()
-    # every slice, also those that gaps alone look at
+    # every slice, and the slices of gaps
     slices: Sequence[Subset] = ()
     # what was evaluated, if anything was
     tables: Held | None = None
@@ -187,7 +187,7 @@ def open_systems(
     higher_is_better: Names = (),
 ) -> SystemInputs:
     """Read stored values and attributes, and find the metrics that every system has or gets."""
-    systems = read_systems(stored)
+    systems = read_systems(stored) if stored else {}
     if runs is None:
         chosen = stored_metrics(systems, metrics)
     else:

@@ -35,7 +35,7 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.core.progress import Progress, Report
-from rankframe.engine.ledger import POLICY, Item
+from rankframe.engine.ledger import POLICY
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
 from rankframe.metrics.names import Metrics
@@ -125,7 +125,9 @@ def compare_systems(
     _check_names(inputs.names, setup.baseline)
     setup.check_metrics(inputs.metrics)
     systems = inputs.evaluate(depths)
-    gaps = draw_gaps(systems, setup.intervals)
+    gaps = []
+    if any(metric.gap is not None for metric in inputs.metrics):
+        gaps = draw_gaps(systems, setup.intervals)
     pairs, singles = _rows(systems, gaps, setup, progress)
     table = correct_rows(pairs, setup)
     if bounds and systems.tables is not None and inputs.runs is not None:
@@ -138,7 +140,7 @@ def compare_systems(
     comparison = Comparison(
         table=table,
         systems=singles,
-        ledger=_ledger(systems, setup, gap_items(gaps), _warnings(systems, averaged, table, setup)),
+        ledger=_ledger(systems, setup, gaps, _warnings(systems, averaged, table, setup)),
         metrics=tuple(inputs.metrics),
         names=tuple(systems.by_name),
         per_query={
@@ -180,7 +182,7 @@ def _rows(
     compared = list(_compare_averages(systems, pairs, setup, progress))
     if any(metric.frame == "documents" for metric in metrics):
         compared += compare_documents(systems, pairs, setup)
-    compared += compare_gaps(gaps, pairs, setup)
+    compared += compare_gaps(gaps, pairs, setup) if gaps else ()
     places = {metric.label: place for place, metric in enumerate(metrics)}
     compared.sort(key=lambda part: places[str(part[0]["metric"])])
     pair_rows, system_rows = [], []
@@ -263,7 +265,7 @@ def _warnings(
 
 
 def _ledger(
-    systems: Systems, setup: Setup, gaps: Sequence[Item], warnings: Sequence[str]
+    systems: Systems, setup: Setup, gaps: Sequence[AlignedGaps], warnings: Sequence[str]
 ) -> pl.DataFrame:
     """List what was compared, then what was counted for each system."""
     unpaired_note = f"not in every system{': ' if systems.unpaired_note else ''}"
@@ -273,7 +275,7 @@ def _ledger(
     ]
     if absent := systems.attributes.absent:
         items.append((None, "queries_without_attributes", absent, "not in the frame of queries"))
-    items += [(None, *item) for item in gaps]
+    items += [(None, *item) for item in (gap_items(gaps) if gaps else ())]
     items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
     items += [(None, WARNING, None, note) for note in warnings]
     became = {lack.system: lack.done for lack in systems.lacks}

@@ -26,7 +26,7 @@ def compare_documents(systems: Systems, pairs: Sequence[Pair], setup: Setup) -> 
         groups = setup.intervals.ci is not None and subset.by is None
         aggregates = [over.of(metrics, subset.key, groups=groups) for over in over_documents]
         for metric, own in zip(metrics, zip(*aggregates, strict=True), strict=True):
-            singles = [value_row(one.value, one.bounds(confidence), one.lists) for one in own]
+            singles = [value_row(a.value, a.bounds(confidence), a.lists) for a in own]
             rows = []
             for before, after in ((own[base], own[other]) for base, other in pairs):
                 change, lists = after.less(before), min(before.lists, after.lists)

@@ -248,8 +248,8 @@ def refuse_other_evaluations(systems: Mapping[str, System]) -> None:
     }
     judged = {name: ledger for name, ledger in ledgers.items() if _ROWS in ledger}
     for describe, group in ((_other_policy, ledgers), (_other_judgments, judged)):
-        (name, first), *others = group.items() or [("", {})]
-        for other_name, other in others:
+        (name, first), *rest = group.items() or [("", {})]
+        for other_name, other in rest:
             if problem := describe(first, other, repr(other_name)):
                 raise OptionError(f"{name!r} was evaluated {problem}.")
 

@@ -65,21 +65,16 @@ def with_bounds(
         return values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in HOLE_COLUMNS)
     plan = judged_plan(metrics)
     weights = None if attributes is None else attributes.weights_alone
-    bounds = []
+    listed, bounds = needs_documents(plan, policies), []
     for name, run in zip(names, tables.rights, strict=True):
-        lookup = Lookup.of(
-            tables.left,
-            run,
-            policies,
-            plan.columns,
-            listed=needs_documents(plan, policies),
-            ids=DOC in plan.columns,
-        )
+        ids = DOC in plan.columns
+        lookup = Lookup.of(tables.left, run, policies, plan.columns, listed=listed, ids=ids)
         rows = bound_metrics(lookup.found(), metrics, policies=policies, attributes=weights)
         bounds.append(rows.with_columns(pl.lit(name).alias("system")))
-    return values.join(
+    joined = values.join(
         pl.concat(bounds), on=["system", "metric"], how="left", maintain_order="left"
-    ).with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
+    )
+    return joined.with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
 
 
 def bound_metrics(
@@ -129,16 +124,14 @@ def bound_metrics(
     judged = [metric for metric in metrics if not metric.grouped]
     unjudged = _Unjudged.of(found, judged_plan(judged), policies or Policies(), attributes)
     none_relevant = unjudged.averages([(metric, 0.0) for metric in judged])
-    all_relevant = unjudged.averages(
-        [(metric, unjudged.relevant_grade(metric)) for metric in judged]
-    )
-    rows: dict[str, list[float | None]]
-    rows = {metric.label: [None] * len(HOLE_COLUMNS) for metric in metrics}
-    for metric in judged:
-        scenarios = none_relevant[metric.label], all_relevant[metric.label]
-        rows[metric.label] = [*unjudged.bounds(metric, *scenarios), *scenarios]
+    all_relevant = unjudged.averages([(m, unjudged.relevant_grade(m)) for m in judged])
+    rows: list[tuple[object, ...]] = []
+    for metric in metrics:
+        scenarios = none_relevant.get(metric.label), all_relevant.get(metric.label)
+        bounds = (None, None) if metric.grouped else unjudged.bounds(metric, *scenarios)
+        rows.append((metric.label, *bounds, *scenarios))
     schema = {"metric": pl.String, **dict.fromkeys(HOLE_COLUMNS, pl.Float64)}
-    return pl.DataFrame([(label, *row) for label, row in rows.items()], schema, orient="row")
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 @dataclass(frozen=True)
@@ -202,13 +195,9 @@ class _Unjudged:
         if metric.definition.monotone:
             return none_relevant, all_relevant
         grades = extreme_grades(
-            metric,
-            self._rankings,
-            self._judgments,
-            self.cutoff(metric),
-            self.relevant_grade(metric),
+            metric, *self._tables, self.cutoff(metric), self.relevant_grade(metric),
             self.policies.rel,
-        )
+        )  # fmt: skip
         if grades is None:
             return None, None
         low, high = (
@@ -243,8 +232,8 @@ class _Unjudged:
 
     def depth(self, metric: Metric) -> int:
         """Return the cutoff, but no deeper than any unjudged document stands."""
-        cutoff, deepest = self.cutoff(metric), self._deepest
-        return deepest if cutoff is None else min(cutoff, deepest)
+        cutoff = self.cutoff(metric)
+        return self._deepest if cutoff is None else min(cutoff, self._deepest)
 
     @cached_property
     def _deepest(self) -> int:
@@ -255,30 +244,24 @@ class _Unjudged:
         return float(self.part.grades.max())
 
     @cached_property
-    def _query_numbers(self) -> Ints:
-        return number_segments(self.part.starts, len(self.part.rank)).astype(np.int64)
+    def _tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the retrieved documents by query and rank, and the judgments, by query number.
 
-    @cached_property
-    def _judgments(self) -> pl.DataFrame:
-        """Return the judgments, with the numbers of their queries."""
-        return pl.DataFrame({QUERY: self._query_numbers, RELEVANCE: self.part.grades})
+        Unjudged documents have no grade.
+        """
+        part, unjudged = self.part, self.documents
+        numbers = number_segments(part.starts, len(part.rank)).astype(np.int64)
 
-    @cached_property
-    def _rankings(self) -> pl.DataFrame:
-        """Return the retrieved documents by query and rank; unjudged ones have no grade."""
-        rows, unjudged = np.flatnonzero(self.part.rank), self.documents
-        columns = {
-            QUERY: [self._query_numbers[rows], unjudged.query.astype(np.int64)],
-            DOC: [rows, np.arange(len(unjudged.rank))],
-            RANK: [self.part.rank[rows].astype(np.int64), unjudged.rank.astype(np.int64)],
-        }
-        grades = pl.Series(RELEVANCE, self.part.grades[rows])
-        return pl.DataFrame(
-            [
-                *(pl.Series(name, np.concatenate(parts)) for name, parts in columns.items()),
-                grades.extend_constant(None, len(unjudged.rank)),
-            ]
-        ).sort(QUERY, RANK)
+        judgments = pl.DataFrame(
+            {QUERY: numbers, DOC: np.arange(len(numbers)), RANK: part.rank, RELEVANCE: part.grades}
+        )
+        holes = pl.DataFrame(
+            {QUERY: unjudged.query, DOC: np.arange(len(unjudged.rank)), RANK: unjudged.rank}
+        ).with_columns(pl.lit(None, pl.Float64).alias(RELEVANCE))
+        retrieved = judgments.filter(pl.col(RANK) > 0)
+        rankings = pl.concat([retrieved, holes], how="vertical_relaxed")
+        rankings = rankings.with_columns(pl.col(QUERY, RANK).cast(pl.Int64)).sort(QUERY, RANK)
+        return rankings, judgments
 
     def rows(self, depth: int) -> WithHoles:
         """Return the judgments, and the unjudged documents down to a rank."""
