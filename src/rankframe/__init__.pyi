@@ -39,14 +39,6 @@ from rankframe.metrics.agreement import (
     tau_ap,
 )
 from rankframe.metrics.catalogue import coverage, entropy, exposure_gap, gini, personalisation
-from rankframe.metrics.counts import (
-    judged,
-    num_nonrelevant_judged_retrieved,
-    num_relevant,
-    num_relevant_retrieved,
-    num_retrieved,
-    unjudged,
-)
 from rankframe.metrics.gain import (
     cg,
     compat,
@@ -67,6 +59,11 @@ from rankframe.metrics.hits import (
     fall_out,
     hit_rate,
     hits,
+    judged,
+    num_nonrelevant_judged_retrieved,
+    num_relevant,
+    num_relevant_retrieved,
+    num_retrieved,
     precision,
     r_precision,
     recall,
@@ -75,6 +72,7 @@ from rankframe.metrics.hits import (
     set_map,
     set_precision,
     set_recall,
+    unjudged,
 )
 from rankframe.metrics.metric import metric
 from rankframe.metrics.order import (

@@ -14,12 +14,12 @@ from rankframe.metrics.parts import (
     collecting,
     constant,
     depth,
-    hits,
     largest,
     of_query,
     power,
     relevant_count,
     row_constant,
+    sum_hits,
     total,
     where,
     within,
@@ -47,9 +47,9 @@ def by_query(expression: pl.Expr) -> list[float | None]:
         (total(pl.col("relevance")), [3.0, 1.0]),
         (largest(pl.col("relevance")), [2.0, 1.0]),
         (of_query("retrieved"), [7.0, 0.0]),
-        (hits(None, None), [2.0, 0.0]),
-        (hits(4, None), [1.0, 0.0]),
-        (hits(None, 2), [1.0, 0.0]),
+        (sum_hits(None, None), [2.0, 0.0]),
+        (sum_hits(4, None), [1.0, 0.0]),
+        (sum_hits(None, 2), [1.0, 0.0]),
         (relevant_count(None), [2.0, 1.0]),
         (relevant_count(2), [1.0, 0.0]),
         (depth(None), [7.0, 0.0]),
@@ -63,13 +63,13 @@ def test_words_by_hand(expression: pl.Expr, expected: list[float]) -> None:
 
 def test_a_ratio_says_what_it_is_where_there_is_nothing_below() -> None:
     for empty in (0.0, 1.0, None):
-        ratio = Ratio(hits(None, None), of_query("retrieved"), empty)
+        ratio = Ratio(sum_hits(None, None), of_query("retrieved"), empty)
         assert by_query(ratio.expr) == [2 / 7, empty]
 
 
 def test_the_same_part_has_one_name_whoever_asks_for_it() -> None:
     with collecting() as parts:
-        one, same, other = hits(5, None), hits(5, None), hits(6, None)
+        one, same, other = sum_hits(5, None), sum_hits(5, None), sum_hits(6, None)
         most, first = largest(pl.col("rank")), of_query("rank")
     assert one.meta.root_names() == same.meta.root_names() != other.meta.root_names()
     # of the same rows, but another reduction
@@ -80,14 +80,14 @@ def test_the_same_part_has_one_name_whoever_asks_for_it() -> None:
 def test_parts_are_collected_only_while_they_are_asked_for() -> None:
     with collecting() as outer:
         with collecting() as inner:
-            hits(1, None)
-        hits(2, None)
-        hits(3, None)
+            sum_hits(1, None)
+        sum_hits(2, None)
+        sum_hits(3, None)
     assert (len(inner), len(outer)) == (1, 2)
-    assert by_query(hits(1, None)) == [1.0, 0.0]
+    assert by_query(sum_hits(1, None)) == [1.0, 0.0]
     with pytest.raises(ZeroDivisionError), collecting():
         raise ZeroDivisionError
-    assert by_query(hits(1, None)) == [1.0, 0.0]
+    assert by_query(sum_hits(1, None)) == [1.0, 0.0]
 
 
 def test_division_by_a_number_is_rounded_once() -> None:

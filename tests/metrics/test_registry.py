@@ -33,7 +33,7 @@ def test_functions_check_their_parameters_as_names_do(metric, params, said, refu
     assert refusal(metric, **params) == said
 
 
-DEMO: dict[str, Any] = {"family": "Counts", "formula": "a ÷ b"}
+DEMO: dict[str, Any] = {"family": "Counts"}
 
 
 @pytest.fixture
@@ -54,6 +54,8 @@ def demo_metric(
 ) -> Ratio:
     """Share of something.
 
+    > a ÷ b
+
     A note of
     two lines.
 
@@ -70,6 +72,7 @@ def test_a_function_becomes_a_metric(demo) -> None:
     assert definition.function is function
     assert function.__name__ == "demo_metric"
     assert definition.summary == "Share of something."
+    assert definition.formula == "a ÷ b"
     assert definition.notes == "A note of\ntwo lines."
     assert list(definition.parameters) == ["k", "how", "p"]
     assert definition.other_names == ("shown", "half")

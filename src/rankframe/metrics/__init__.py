@@ -6,7 +6,6 @@ Names of metrics are parsed here. No data is read.
 from rankframe.metrics import (  # noqa: F401 (families register their metrics as they are imported)
     agreement,
     catalogue,
-    counts,
     gain,
     hits,
     order,

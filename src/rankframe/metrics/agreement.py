@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from rankframe.core.columns import ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.metric import Registration
-from rankframe.metrics.parts import Ratio, check_between, of_query, power, total, where
+from rankframe.metrics.parts import (
+    Ratio,
+    Value,
+    check_between,
+    of_query,
+    power,
+    total,
+    where,
+)
 
 registered = partial(Registration, family="Two rankings", frame="pair")
 
@@ -98,9 +106,11 @@ def _shortest() -> pl.Expr:
     return pl.min_horizontal(of_query("n_a"), of_query("n_b"))
 
 
-@registered(formula="X_k / k, X_k = documents in the top k of both")
-def overlap(k: int | None = None) -> pl.Expr | Ratio:
+@registered()
+def overlap(k: int | None = None) -> Value:
     """The share of the top k that two rankings have in common.
+
+    > X_k / k, X_k = documents in the top k of both
 
     Without k, of as many as the shorter ranking has.
 
@@ -113,9 +123,11 @@ def overlap(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(_in_common(k), _constant(k))
 
 
-@registered(formula="X_k / |top k of either|")
-def jaccard(k: int | None = None) -> pl.Expr | Ratio:
+@registered()
+def jaccard(k: int | None = None) -> Value:
     """Documents in the top k of both, as a share of those in the top k of either.
+
+    > X_k / |top k of either|
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"y": 3, "x": 2, "w": 1}}
     >>> rf.agree(a, b, "jaccard")["jaccard"]
@@ -125,14 +137,11 @@ def jaccard(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(common, _depth_of(of_query("n_a"), k) + _depth_of(of_query("n_b"), k) - common)
 
 
-@registered(
-    formula="Σ over d ≤ k of w_d X_d / d, ÷ Σ over d ≤ k of w_d (w_d = 1 unless given)",
-    synonyms=("ao", "sim"),
-)
-def average_overlap(
-    k: int | None = None, *, weights: Sequence[float] | None = None
-) -> pl.Expr | Ratio:
+@registered(synonyms=("ao", "sim"))
+def average_overlap(k: int | None = None, *, weights: Sequence[float] | None = None) -> Value:
     """The overlap, averaged over all depths down to k: what is shared near the top counts more.
+
+    > Σ over d ≤ k of w_d X_d / d, ÷ Σ over d ≤ k of w_d (w_d = 1 unless given)
 
     Without k, down to the end of the shorter ranking. With `weights` of your own, one for each
     depth from 1 on, it is the mean by weight: Webber's SIM, `sim(weights=[3, 2, 1])`; depths that
@@ -198,9 +207,11 @@ def _seen(ties: RboTies, k: int | None, p: float) -> pl.Expr:
     return total(where(_end(k) >= _DEPTH, _agreement(ties) * power(p, _DEPTH)))
 
 
-@registered(formula="at k: (1−p) Σ over d ≤ k of p^(d−1) X_d / d; else rbo_ext")
-def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+@registered()
+def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
     """Rank-biased overlap: agreement at every depth, the top weighing most; 1 is identical.
+
+    > at k: (1−p) Σ over d ≤ k of p^(d−1) X_d / d; else rbo_ext
 
     p is the chance that a reader goes on to the next depth: the top 10 carry 97% of the weight with
     p = 0.8, 86% with 0.9 and 67% with 0.95 (`rf.rbo_weight(p, d)`, and of="rank" for one rank;
@@ -229,11 +240,11 @@ def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl
     return (1 - p) * _over_depths(ties, power(p, _DEPTH - 1), weights)
 
 
-@registered(
-    formula="Webber et al. (2010), eq. 32; at k: rbo@k + p^k X_k / k where both lists reach k"
-)
-def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+@registered()
+def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
     """Rank-biased overlap, extrapolated from the ends of the lists, or from depth k.
+
+    > Webber et al. (2010), eq. 32; at k: rbo@k + p^k X_k / k where both lists reach k
 
     What follows is taken to agree as what was seen does. `p` and `ties` as in rbo.
 
@@ -257,9 +268,11 @@ def _extrapolated(k: int | None, p: float, ties: RboTies) -> pl.Expr:
     return whole + final * power(p, _depth_of(_longest(), k))
 
 
-@registered(formula="1 − rbo_ext", higher_is_better=False)
-def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+@registered(higher_is_better=False)
+def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> Value:
     """Rank-biased distance: 0 for identical rankings.
+
+    > 1 − rbo_ext
 
     >>> rf.agree({"q": {"x": 1}}, {"q": {"y": 1}}, "rbd")["rbd"]
     1.0
@@ -278,11 +291,11 @@ def _tail(inside: pl.Expr, p: float) -> pl.Expr:
     return -math.log1p(-p) - total(where(inside, power(p, _DEPTH) / _DEPTH))
 
 
-@registered(
-    formula="(1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]"
-)
-def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+@registered()
+def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
     """The least that rank-biased overlap can be, whatever follows after the ends of the lists.
+
+    > (1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]
 
     At k, whatever follows after depth k. `p` and `ties` as in rbo.
 
@@ -295,12 +308,11 @@ def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
     return (1 - p) / p * (_seen(ties, k, p) + rest)
 
 
-@registered(
-    formula="Webber et al. (2010), eq. 30: the largest rank-biased overlap less the least",
-    higher_is_better=False,
-)
-def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> pl.Expr | Ratio:
+@registered(higher_is_better=False)
+def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
     """Return how much rank-biased overlap can still grow through documents below the lists' ends.
+
+    > Webber et al. (2010), eq. 30: the largest rank-biased overlap less the least
 
     At k, by what follows after depth k; this has no mean over all orders (ties="mean"). `p` and
     `ties` as in rbo.
@@ -342,13 +354,11 @@ def _share(above: pl.Expr, below: pl.Expr) -> pl.Expr:
     return Ratio(above, below, empty=None).expr
 
 
-@registered(
-    formula="(C − D) / √(pairs untied in a · pairs untied in b); a: / n(n−1)/2; c: · 2m/(n²(m−1))",
-    synonyms=("kendall", "tau", "kendalltau"),
-    bounds=(-1.0, 1.0),
-)
-def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") -> pl.Expr | Ratio:
+@registered(synonyms=("kendall", "tau", "kendalltau"), bounds=(-1.0, 1.0))
+def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") -> Value:
     """Kendall's τ: pairs of documents in the same order less those in opposite order.
+
+    > (C − D) / √(pairs untied in a · pairs untied in b); a: / n(n−1)/2; c: · 2m/(n²(m−1))
 
     `variant`: "b" corrects for ties on both sides, "a" does not, "c" is for scales of different
     length. Over the documents that both rankings have (at k: in their top k). Undefined for fewer
@@ -371,9 +381,11 @@ def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") 
     return _share(more, ((untied + tied_b) * (untied + tied_a)).sqrt()).clip(-1.0, 1.0)
 
 
-@registered(formula="2/(n−1) · Σ over i ≥ 2 of C(i)/(i−1) − 1, walking b", bounds=(-1.0, 1.0))
-def tau_ap(k: int | None = None) -> pl.Expr | Ratio:
+@registered(bounds=(-1.0, 1.0))
+def tau_ap(k: int | None = None) -> Value:
     """τ_AP (Yilmaz et al. 2008): Kendall's τ in which mistakes near the top weigh more.
+
+    > 2/(n−1) · Σ over i ≥ 2 of C(i)/(i−1) − 1, walking b
 
     Walks down the second ranking and asks at each document how many of those above it belong there
     by the first, the reference; not symmetric. Ties are broken as in a run. Undefined for fewer
@@ -389,13 +401,11 @@ def tau_ap(k: int | None = None) -> pl.Expr | Ratio:
     return _share(2 * kept, others) - 1
 
 
-@registered(
-    formula="Pearson's r of ranks, ties sharing the mean of theirs",
-    synonyms=("spearman_rho", "spearmanr"),
-    bounds=(-1.0, 1.0),
-)
-def spearman(k: int | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("spearman_rho", "spearmanr"), bounds=(-1.0, 1.0))
+def spearman(k: int | None = None) -> Value:
     """Spearman's ρ: the correlation of ranks among the documents that both rankings have.
+
+    > Pearson's r of ranks, ties sharing the mean of theirs
 
     Undefined for fewer than 2 compared documents, or where all are tied in one of the rankings.
 
@@ -412,11 +422,11 @@ def spearman(k: int | None = None) -> pl.Expr | Ratio:
     return _correlation(xy - middle, xx - middle, yy - middle)
 
 
-@registered(
-    formula="Σ dx·dy / √(Σ dx² Σ dy²), d = score − mean", synonyms=("pearsonr",), bounds=(-1.0, 1.0)
-)
-def pearson(k: int | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("pearsonr",), bounds=(-1.0, 1.0))
+def pearson(k: int | None = None) -> Value:
     """Pearson's r of the scores of the documents that both rankings have.
+
+    > Σ dx·dy / √(Σ dx² Σ dy²), d = score − mean
 
     Undefined for fewer than 2, for equal scores throughout, and for rankings without scores.
 
@@ -432,11 +442,11 @@ def _correlation(xy: pl.Expr, xx: pl.Expr, yy: pl.Expr) -> pl.Expr:
     return _share(xy, (xx * yy).sqrt()).clip(-1.0, 1.0)
 
 
-@registered(
-    formula="(2 · contradicted + tied only in b) / (2 · pairs untied in a)", higher_is_better=False
-)
-def ndpm(k: int | None = None) -> pl.Expr | Ratio:
+@registered(higher_is_better=False)
+def ndpm(k: int | None = None) -> Value:
     """Normalised distance-based performance measure (Yao 1995): 0 is perfect, 1 is reversed.
+
+    > (2 · contradicted + tied only in b) / (2 · pairs untied in a)
 
     The first ranking (or the judgments) is the reference; the second is the system. A pair that the
     system ties costs half of one that it contradicts. Undefined if the reference ties all pairs.
@@ -450,11 +460,11 @@ def ndpm(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(2 * discordant + tied_b, 2 * (concordant + discordant + tied_b), empty=None)
 
 
-@registered(formula="concordant / comparable pairs, those untied in a", average="micro")
-def fcp(
-    k: int | None = None, *, ties: Literal["half", "discordant", "ignore"] = "half"
-) -> pl.Expr | Ratio:
+@registered(average="micro")
+def fcp(k: int | None = None, *, ties: Literal["half", "discordant", "ignore"] = "half") -> Value:
     """Fraction of concordant pairs (Koren and Sill 2013): pairs that the system orders rightly.
+
+    > concordant / comparable pairs, those untied in a
 
     The first ranking (or the judgments) is the reference. `ties`: a pair that only the system ties
     counts "half", as "discordant", or not at all ("ignore"). Pooled over queries by default.

@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe.core.columns import ColumnRequest
 from rankframe.metrics.metric import Registration
-from rankframe.metrics.parts import Ratio
+from rankframe.metrics.parts import Value
 
 registered = partial(Registration, family="The catalogue", frame="documents")
 
@@ -28,14 +28,11 @@ def lists(k: int | None) -> pl.Expr:
     return ColumnRequest("lists", k=k).expr.first()
 
 
-@registered(
-    formula="documents shown / documents in the catalogue",
-    synonyms=("catalog_coverage", "catalogue_coverage"),
-    bounds=(0.0, None),
-    distinct=True,
-)
-def coverage(k: int | None = None, *, count: bool = False) -> pl.Expr | Ratio:
+@registered(synonyms=("catalog_coverage", "catalogue_coverage"), bounds=(0.0, None), distinct=True)
+def coverage(k: int | None = None, *, count: bool = False) -> Value:
     """Compute the share of the catalogue that is retrieved for any query.
+
+    > documents shown / documents in the catalogue
 
     The catalogue is `catalogue`, else `items`, else the documents of `train`; documents that are
     not in it do not count. `count`: how many documents were shown, whatever the catalogue.
@@ -50,11 +47,11 @@ def coverage(k: int | None = None, *, count: bool = False) -> pl.Expr | Ratio:
     return (some & inside).sum() / inside.sum()
 
 
-@registered(formula="Σ (2j − n − 1) x_(j) / (n Σ x), x ascending", higher_is_better=False)
-def gini(
-    k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalogue"
-) -> pl.Expr | Ratio:
+@registered(higher_is_better=False)
+def gini(k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalogue") -> Value:
     """Compute how unequally documents are retrieved: 0, all alike; towards 1, few take everything.
+
+    > Σ (2j − n − 1) x_(j) / (n Σ x), x ascending
 
     Over the catalogue, where those that nobody is shown count with 0 (LensKit); over="shown": over
     documents that are shown at all, with n − 1 for n below the line (Evidently).
@@ -70,13 +67,11 @@ def gini(
     return pl.when(below > 0).then(weighted / below)
 
 
-@registered(
-    formula="−Σ p log2 p, p = x / Σ x",
-    synonyms=("distributional_coverage", "shannon_entropy"),
-    bounds=(0.0, None),
-)
-def entropy(k: int | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("distributional_coverage", "shannon_entropy"), bounds=(0.0, None))
+def entropy(k: int | None = None) -> Value:
     """Compute how evenly documents are retrieved: the entropy, in bits, of the document at a rank.
+
+    > −Σ p log2 p, p = x / Σ x
 
     Agrees with distributional_coverage of Microsoft's recommenders.
 
@@ -89,9 +84,11 @@ def entropy(k: int | None = None) -> pl.Expr | Ratio:
     return pl.when(x.len() > 0).then((-(share * share.log(2)).sum()).clip(lower_bound=0))
 
 
-@registered(formula="1 − Σ x(x − 1) / (k U (U − 1))", synonyms=("personalization",))
-def personalisation(k: int) -> pl.Expr | Ratio:
+@registered(synonyms=("personalization",))
+def personalisation(k: int) -> Value:
     """Compute how much two lists differ: 1 less the mean shared part of the top k.
+
+    > 1 − Σ x(x − 1) / (k U (U − 1))
 
     Every pair of lists counts, without any being looked at. Agrees with Evidently.
 
@@ -103,18 +100,16 @@ def personalisation(k: int) -> pl.Expr | Ratio:
     return pl.when(lists(k) > 1).then(1 - (x * (x - 1)).sum() / pairs)
 
 
-@registered(
-    formula="√(JSD(exposure, target)), exposure = Σ 1 / log2(rank + 1) by value",
-    higher_is_better=False,
-    by_value=True,
-)
+@registered(higher_is_better=False, by_value=True)
 def exposure_gap(
     k: int,  # noqa: ARG001 (the frame is of these documents)
     *,
     by: str,  # noqa: ARG001 (the frame has a row for each of its values)
     target: Literal["catalogue", "train"] = "catalogue",
-) -> pl.Expr | Ratio:
+) -> Value:
     """Compute the distance between the exposure of an attribute's values and their size.
+
+    > √(JSD(exposure, target)), exposure = Σ 1 / log2(rank + 1) by value
 
     The Jensen–Shannon distance (of logarithms of base 2: from 0, alike, to 1, apart) of the shares
     of exposure over all lists from the shares of the catalogue's documents, or of interactions in

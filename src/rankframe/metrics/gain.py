@@ -18,9 +18,12 @@ from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
+    LARGEST,
     Ratio,
+    Value,
     check_between,
     largest,
+    largest_grade,
     power,
     relevant,
     row_constant,
@@ -87,66 +90,53 @@ def gain_rows(gain: Gain, min_grade: float | None) -> pl.Expr:
     return rows if min_grade is None else where(pl.col(RELEVANCE) >= min_grade, rows)
 
 
-def _inside(rank: str, k: int | None) -> pl.Expr:
-    return pl.col(rank).is_not_null() if k is None else pl.col(rank) <= k
-
-
-def _cg(rank: str, k: int | None, gain: Gain, min_grade: float | None) -> pl.Expr:
-    return total(where(_inside(rank, k), gain_rows(gain, min_grade)))
+def _cg(rank: str, k: int | None, gained: pl.Expr) -> pl.Expr:
+    return total(where(within(k, rank), gained))
 
 
 def _dcg(
-    rank: str,
-    k: int | None,
-    gain: Gain,
-    discount: Discount,
-    base: float | None,
-    min_grade: float | None,
+    rank: str, k: int | None, gained: pl.Expr, discount: Discount, base: float | None
 ) -> pl.Expr:
-    worth = discounted(gain_rows(gain, min_grade), rank, discount, base)
-    return total(where(_inside(rank, k), worth))
+    return _cg(rank, k, discounted(gained, rank, discount, base))
 
 
-@registered(
-    formula="Σ over i ≤ k of g_i", bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True
-)
-def cg(
-    k: int | None = None, *, gain: Gain = "linear", min_grade: float | None = None
-) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True)
+def cg(k: int | None = None, *, gain: Gain = "linear", min_grade: float | None = None) -> Value:
     """Cumulative gain: the grades of the top k, added up.
+
+    > Σ over i ≤ k of g_i
 
     `gain` and `min_grade` as in dcg.
 
     >>> frame.select(cg(k=3)).item()
     4.0
     """
-    return _cg(RANK, k, gain, min_grade)
+    return _cg(RANK, k, gain_rows(gain, min_grade))
 
 
-@registered(formula="cg@k ÷ cg@k of the ideal list", exponential=EXPONENTIAL, monotone=True)
+@registered(exponential=EXPONENTIAL, monotone=True)
 def ncg(
     k: int | None = None,
     *,
     gain: Gain = "linear",
     ideal: Literal["all", "retrieved"] = "all",
     min_grade: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """Cumulative gain as a share of the best possible, whatever the order within the top k.
+
+    > cg@k ÷ cg@k of the ideal list
 
     As ndcg, without a discount; with binary grades it is relative_precision. 0 if the ideal is 0.
 
     >>> frame.select(ncg(k=3)).item()
     0.8
     """
-    return Ratio(_cg(RANK, k, gain, min_grade), _cg(_IDEAL[ideal], k, gain, min_grade))
+    gained = gain_rows(gain, min_grade)
+    return Ratio(_cg(RANK, k, gained), _cg(_IDEAL[ideal], k, gained))
 
 
 @registered(
-    formula="Σ over i ≤ k of gain(g_i) / log2(i + 1)",
-    presets={"dcg_burges": EXPONENTIAL},
-    bounds=(0.0, None),
-    exponential=EXPONENTIAL,
-    monotone=True,
+    presets={"dcg_burges": EXPONENTIAL}, bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True
 )
 def dcg(
     k: int | None = None,
@@ -155,8 +145,10 @@ def dcg(
     discount: Discount = "log2",
     base: float | None = None,
     min_grade: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """Discounted cumulative gain of the top k.
+
+    > Σ over i ≤ k of gain(g_i) / log2(i + 1)
 
     `gain`: "linear" (the grade itself), "exp2" (2^g − 1, after Burges) or a mapping {grade: gain}.
     `discount`: "log2" is log2(i + 1), "ln" is ln(i + 1): by a factor of log2(e) = 1.4427 more.
@@ -166,15 +158,10 @@ def dcg(
     >>> frame.select(dcg(k=3)).item()
     3.5
     """
-    return _dcg(RANK, k, gain, discount, base, min_grade)
+    return _dcg(RANK, k, gain_rows(gain, min_grade), discount, base)
 
 
-@registered(
-    formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order",
-    bounds=(0.0, None),
-    exponential=EXPONENTIAL,
-    monotone=True,
-)
+@registered(bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True)
 def ideal_dcg(
     k: int | None = None,
     *,
@@ -182,21 +169,18 @@ def ideal_dcg(
     discount: Discount = "log2",
     base: float | None = None,
     min_grade: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """The discounted cumulative gain that a perfect list would have.
+
+    > Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order
 
     >>> round(frame.select(ideal_dcg(k=3)).item(), 6)
     4.13093
     """
-    return _dcg("ideal_rank", k, gain, discount, base, min_grade)
+    return _dcg("ideal_rank", k, gain_rows(gain, min_grade), discount, base)
 
 
-@registered(
-    formula="dcg@k ÷ dcg@k of the ideal list",
-    synonyms=("ndcg_cut",),
-    presets={"ndcg_burges": EXPONENTIAL},
-    exponential=EXPONENTIAL,
-)
+@registered(synonyms=("ndcg_cut",), presets={"ndcg_burges": EXPONENTIAL}, exponential=EXPONENTIAL)
 def ndcg(
     k: int | None = None,
     *,
@@ -205,8 +189,10 @@ def ndcg(
     base: float | None = None,
     ideal: Literal["all", "retrieved"] = "all",
     min_grade: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """Discounted cumulative gain as a share of the best possible: 1 is a perfect list.
+
+    > dcg@k ÷ dcg@k of the ideal list
 
     The ideal list holds all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
     ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. The other
@@ -219,19 +205,16 @@ def ndcg(
     >>> round(frame.select(ndcg(k=3)).item(), 6)
     0.847267
     """
-    return Ratio(
-        _dcg(RANK, k, gain, discount, base, min_grade),
-        _dcg(_IDEAL[ideal], k, gain, discount, base, min_grade),
-    )
+    gained = gain_rows(gain, min_grade)
+    best = _dcg(_IDEAL[ideal], k, gained, discount, base)
+    return Ratio(_dcg(RANK, k, gained, discount, base), best)
 
 
-@registered(
-    formula="Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax",
-    exponential=True,
-    monotone=True,
-)
-def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
+@registered(exponential=True, monotone=True)
+def err(k: int | None = None, *, max_grade: float | None = None) -> Value:
     """Expected reciprocal rank: where a reader who stops at a satisfying document would stop.
+
+    > Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax
 
     gmax is the largest grade in the judgments unless `max_grade` says otherwise. Agrees with
     gdeval when gmax does.
@@ -242,9 +225,11 @@ def err(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ra
     return _err(RANK, k, max_grade)
 
 
-@registered(formula="err@k ÷ err@k of the ideal list", exponential=True)
-def nerr(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | Ratio:
+@registered(exponential=True)
+def nerr(k: int | None = None, *, max_grade: float | None = None) -> Value:
     """Expected reciprocal rank as a share of the best possible.
+
+    > err@k ÷ err@k of the ideal list
 
     >>> round(frame.select(nerr()).item(), 6)
     0.99193
@@ -253,8 +238,7 @@ def nerr(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr | R
 
 
 def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
-    top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
-    satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, top)
+    satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, largest_grade(max_grade))
     # Rows come by rank, unretrieved ones last, so those above are the ones before.
     by_rank = (lambda e: e) if rank == RANK else (lambda e: e.sort_by(rank))
     unsatisfied = (1 - by_rank(satisfied)).cum_prod().shift(1, fill_value=1.0)
@@ -263,11 +247,11 @@ def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
     return where(inside, by_rank(satisfied) * unsatisfied / place).sum()
 
 
-@registered(
-    formula="Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list", average="micro"
-)
-def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
+@registered(average="micro")
+def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> Value:
     """Breese's half-life utility: each rating above neutral counts, half as much every α ranks.
+
+    > Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list
 
     α is `half_life` (> 1), d is `neutral`. The summary is Σ utilities / Σ best utilities, as Breese
     defined it; `average=macro` gives the mean of the queries' ratios.
@@ -276,7 +260,7 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     0.815106
     """
     check_between("half_life", half_life, 1, math.inf)
-    check_between("neutral", neutral, -1e100, 1e100)
+    check_between("neutral", neutral, -LARGEST, LARGEST)
     above = (pl.col(RELEVANCE) - neutral).clip(lower_bound=0)
 
     def utility(rank: str) -> pl.Expr:
@@ -286,12 +270,7 @@ def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> pl.Expr | Ratio:
     return Ratio(utility(RANK), utility("ideal_rank"))
 
 
-@registered(
-    formula="(1 − p) Σ over relevant i of p^(i − 1)",
-    decimals="p",
-    exponential=EXPONENTIAL,
-    monotone=True,
-)
+@registered(decimals="p", exponential=EXPONENTIAL, monotone=True)
 def rbp(
     k: int | None = None,
     *,
@@ -299,8 +278,10 @@ def rbp(
     gain: Literal["binary", "linear", "exp2"] = "binary",
     max_grade: float | None = None,
     rel: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """Rank-biased precision: the gain of a reader who goes on to the next document with chance p.
+
+    > (1 − p) Σ over relevant i of p^(i − 1)
 
     Binary by default, from grade `rel`; with `gain` "linear" or "exp2", graded, whatever the level
     of relevance, and scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
@@ -314,17 +295,16 @@ def rbp(
     if gain != "binary":
         if rel is not None:
             raise MetricParameterError(f"rel belongs to gain='binary', not to {gain!r}.")
-        top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
-        highest = gain_of(top, gain)
+        highest = gain_of(largest_grade(max_grade), gain)
         value = pl.when(highest > 0).then(gain_of(pl.col(RELEVANCE), gain) / highest).otherwise(0.0)
     return (1 - p) * total(where(inside, value * power(p, pl.col(RANK) - 1)))
 
 
-@registered(
-    formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1)", decimals="p", higher_is_better=False
-)
-def rbp_residual(*, p: float = 0.8) -> pl.Expr | Ratio:
+@registered(decimals="p", higher_is_better=False)
+def rbp_residual(*, p: float = 0.8) -> Value:
     """Compute how much RBP would rise if all unjudged documents were relevant.
+
+    > p^n + (1 − p) Σ over unjudged i of p^(i − 1)
 
     Unknown are the unjudged documents in the list and everything past its end.
 
@@ -343,13 +323,11 @@ _LARGEST_P: Final = 0.99995
 _DEEPEST: Final = 1_000_000
 
 
-@registered(
-    formula="Σ over i ≤ k of gain(g_i) / log2(i + 1), ÷ Σ over i ≤ k of gain(gmax) / log2(i + 1)",
-    exponential=EXPONENTIAL,
-    monotone=True,
-)
-def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) -> pl.Expr | Ratio:
+@registered(exponential=EXPONENTIAL, monotone=True)
+def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) -> Value:
     """Scaled dcg: as a share of a list with the largest grade at each of its k ranks.
+
+    > Σ over i ≤ k of gain(g_i) / log2(i + 1), ÷ Σ over i ≤ k of gain(gmax) / log2(i + 1)
 
     Queries with few good documents cannot reach 1, as they do in ndcg: what is scaled is the
     dcg, by the same number for every query. `gain` as in dcg. gmax is the largest grade in the
@@ -361,23 +339,19 @@ def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) 
     check_between("k", k, 1, _DEEPEST, closed=True)
     ranks = math.fsum(1 / np.log2(np.arange(2, k + 2)))
     gained = total(where(within(k), discounted(gain_rows(gain, None), RANK)))
-    top = pl.col("max_grade") if max_grade is None else row_constant(max_grade)
-    best = largest(gain_of(top, gain) * ranks)
+    best = largest(gain_of(largest_grade(max_grade), gain) * ranks)
     # Both are sums, and each rounds in its own way.
     return Ratio(pl.min_horizontal(gained, best), best)
 
 
 @registered(
-    formula="Σ over i ≤ D of p^(i − 1) X_i / i, ÷ the same of the ideal list; X_i = documents in "
-    "the top i of both lists, D = max(n, R)",
-    synonyms=("compatibility",),
-    decimals="p",
-    parameter_synonyms={"normalize": "normalised"},
+    synonyms=("compatibility",), decimals="p", parameter_synonyms={"normalize": "normalised"}
 )
-def compat(
-    *, p: float = 0.95, normalised: bool = True, rel: float | None = None
-) -> pl.Expr | Ratio:
+def compat(*, p: float = 0.95, normalised: bool = True, rel: float | None = None) -> Value:
     """Compatibility (Clarke et al. 2021): rank-biased overlap with the ideal list closest to it.
+
+    > Σ over i ≤ D of p^(i − 1) X_i / i, ÷ the same of the ideal list; X_i = documents in the top i
+      of both lists, D = max(n, R)
 
     The ideal list holds the relevant documents by grade, those of equal grade in the order of the
     run; it may be a list of preferences, of which only the top counts. p is the chance that a

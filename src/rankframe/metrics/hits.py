@@ -1,4 +1,4 @@
-"""Set-based metrics: how many relevant documents are in the top k, out of how many."""
+"""Count sets of documents: the relevant ones in the top k, the retrieved, the judged."""
 
 from __future__ import annotations
 
@@ -7,58 +7,64 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.core.columns import RANK, ColumnRequest
-from rankframe.metrics import parts
+from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
 from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
+    LARGEST,
     Ratio,
-    constant,
+    Value,
+    check_between,
     depth,
+    length,
     relevant,
     relevant_count,
     retrieved,
+    sum_hits,
     total,
     where,
+    within,
 )
 
 registered = partial(Registration, family="Hits in the top k")
+counted = partial(Registration, family="Counts")
 
 
-@registered(formula="found(k)", bounds=(0.0, None), monotone=True)
-def hits(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, None), monotone=True)
+def hits(k: int | None = None, *, rel: float | None = None) -> Value:
     """Count the relevant documents in the top k.
+
+    > found(k)
 
     >>> frame.select(hits(k=3)).item()
     2.0
     """
-    return parts.hits(k, rel)
+    return sum_hits(k, rel)
 
 
-@registered(
-    formula="1 if found(k) > 0, else 0",
-    synonyms=("success", "top_k_accuracy", "hr"),
-    aliases=("success",),
-    monotone=True,
-)
-def hit_rate(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("success", "top_k_accuracy", "hr"), aliases=("success",), monotone=True)
+def hit_rate(k: int | None = None, *, rel: float | None = None) -> Value:
     """Return 1 if the top k has a relevant document, else 0.
+
+    > 1 if found(k) > 0, else 0
 
     Agrees with trec_eval's `success_k` and ranx's `hit_rate@k`.
 
     >>> frame.select(hit_rate(k=1)).item()
     1.0
     """
-    return (parts.hits(k, rel) > 0).cast(pl.Float64)
+    return (sum_hits(k, rel) > 0).cast(pl.Float64)
 
 
-@registered(formula="found(k) / k", synonyms=("p",), monotone=True)
+@registered(synonyms=("p",), monotone=True)
 def precision(
     k: int | None = None,
     *,
     denominator: Literal["k", "retrieved"] = "k",
     rel: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """Share of the top k that is relevant.
+
+    > found(k) / k
 
     A list shorter than k is not excused, as in trec_eval; `denominator="retrieved"` divides by
     min(k, n) instead. Without k: by n, and 0 for an empty list.
@@ -66,26 +72,28 @@ def precision(
     >>> frame.select(precision(k=4)).item()
     0.5
     """
-    if k is not None and denominator == "k":
-        return Ratio(parts.hits(k, rel), constant(k))
-    return Ratio(parts.hits(k, rel), depth(k))
+    return Ratio(sum_hits(k, rel), length(k) if denominator == "k" else depth(k))
 
 
-@registered(formula="found(k) / R", synonyms=("r",), monotone=True)
-def recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("r",), monotone=True)
+def recall(k: int | None = None, *, rel: float | None = None) -> Value:
     """Share of the relevant documents found in the top k.
+
+    > found(k) / R
 
     0 where nothing is relevant. Agrees with trec_eval's `recall_k`.
 
     >>> round(frame.select(recall(k=3)).item(), 6)
     0.666667
     """
-    return Ratio(parts.hits(k, rel), relevant_count(rel))
+    return Ratio(sum_hits(k, rel), relevant_count(rel))
 
 
-@registered(formula="2·P·R / (P + R) = 2·found(k) / (k + R)", synonyms=("f1_score",), monotone=True)
-def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("f1_score",), monotone=True)
+def f1(k: int | None = None, *, rel: float | None = None) -> Value:
     """Harmonic mean of precision and recall at k.
+
+    > 2·P·R / (P + R) = 2·found(k) / (k + R)
 
     0 where both are 0. The summary is the mean of the queries' values, as in ranx.
 
@@ -95,9 +103,11 @@ def f1(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
     return _f_measure(k, 1.0, rel)
 
 
-@registered(formula="(1 + β²)·P·R / (β²·P + R)", synonyms=("f_beta", "f_score"), monotone=True)
-def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("f_beta", "f_score"), monotone=True)
+def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> Value:
     """Weighted harmonic mean of precision and recall at k: recall counts β times as much.
+
+    > (1 + β²)·P·R / (β²·P + R)
 
     >>> round(frame.select(f(k=4, beta=2)).item(), 6)
     0.625
@@ -106,17 +116,17 @@ def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> p
 
 
 def _f_measure(k: int | None, beta: float, rel: float | None) -> Ratio:
-    parts.check_between("beta", beta, 0, parts.LARGEST)
+    check_between("beta", beta, 0, LARGEST)
     cutoff = retrieved() if k is None else pl.lit(float(k))
     square = beta**2
-    return Ratio((1 + square) * parts.hits(k, rel), square * relevant_count(rel) + cutoff)
+    return Ratio((1 + square) * sum_hits(k, rel), square * relevant_count(rel) + cutoff)
 
 
-@registered(
-    formula="found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)", synonyms=("rprec", "r-precision")
-)
-def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("rprec", "r-precision"))
+def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> Value:
     """Precision at the depth where a perfect list would end: the number of relevant documents.
+
+    > found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)
 
     `multiple`: at a multiple m of that depth. Agrees with trec_eval's `Rprec` and `Rprec_mult`.
 
@@ -125,7 +135,7 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr |
     >>> frame.select(r_precision(multiple=0.2)).item()
     1.0
     """
-    parts.check_between("multiple", multiple, 0, parts.LARGEST)
+    check_between("multiple", multiple, 0, LARGEST)
 
     def depth_of(relevants: pl.Expr) -> pl.Expr:
         return (multiple * relevants + 0.9).floor()
@@ -134,11 +144,11 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> pl.Expr |
     return Ratio(total(where(relevant(rel) & above)), depth_of(relevant_count(rel)))
 
 
-@registered(
-    formula="found(k) / min(k, R)", synonyms=("relative_p", "set_relative_p"), monotone=True
-)
-def relative_precision(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("relative_p", "set_relative_p"), monotone=True)
+def relative_precision(k: int | None = None, *, rel: float | None = None) -> Value:
     """Hits in the top k as a share of the most that could be there.
+
+    > found(k) / min(k, R)
 
     Agrees with trec_eval's `relative_P_k`; without k with `set_relative_P`.
 
@@ -146,70 +156,155 @@ def relative_precision(k: int | None = None, *, rel: float | None = None) -> pl.
     1.0
     """
     cutoff = retrieved() if k is None else pl.lit(float(k))
-    return Ratio(parts.hits(k, rel), pl.min_horizontal(cutoff, relevant_count(rel)))
+    return Ratio(sum_hits(k, rel), pl.min_horizontal(cutoff, relevant_count(rel)))
 
 
-@registered(
-    formula="non-relevant in the top k / non-relevant retrieved",
-    synonyms=("fallout",),
-    higher_is_better=False,
-)
-def fall_out(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("fallout",), higher_is_better=False)
+def fall_out(k: int | None = None, *, rel: float | None = None) -> Value:
     """Share of the retrieved non-relevant documents that stand in the top k.
+
+    > non-relevant in the top k / non-relevant retrieved
 
     Unjudged documents are non-relevant. Undefined (null) where all that was retrieved is relevant.
 
     >>> frame.select(fall_out(k=3)).item()
     0.5
     """
-    return Ratio(depth(k) - parts.hits(k, rel), retrieved() - parts.hits(None, rel), empty=None)
+    return Ratio(depth(k) - sum_hits(k, rel), retrieved() - sum_hits(None, rel), empty=None)
 
 
-@registered(formula="found(n) / n", synonyms=("set_p", "setp"), monotone=True)
-def set_precision(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("set_p", "setp"), monotone=True)
+def set_precision(*, rel: float | None = None) -> Value:
     """Share of everything retrieved that is relevant.
+
+    > found(n) / n
 
     >>> frame.select(set_precision()).item()
     0.5
     """
-    return Ratio(parts.hits(None, rel), retrieved())
+    return Ratio(sum_hits(None, rel), retrieved())
 
 
-@registered(formula="found(n) / R", synonyms=("set_r", "setr"), monotone=True)
-def set_recall(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("set_r", "setr"), monotone=True)
+def set_recall(*, rel: float | None = None) -> Value:
     """Share of the relevant documents that was retrieved at all.
+
+    > found(n) / R
 
     >>> round(frame.select(set_recall()).item(), 6)
     0.666667
     """
-    return Ratio(parts.hits(None, rel), relevant_count(rel))
+    return Ratio(sum_hits(None, rel), relevant_count(rel))
 
 
-@registered(
-    formula="(x + 1)·P·R / (R + x·P)",
-    synonyms=("setf",),
-    number="x",
-    parameter_synonyms={"beta": "x"},
-    monotone=True,
-)
-def set_f(*, x: float = 1.0, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("setf",), number="x", parameter_synonyms={"beta": "x"}, monotone=True)
+def set_f(*, x: float = 1.0, rel: float | None = None) -> Value:
     """F measure of the whole retrieved set; x weighs recall, as in trec_eval's `set_F.x`.
+
+    > (x + 1)·P·R / (R + x·P)
 
     >>> round(frame.select(set_f()).item(), 6)
     0.571429
     """
-    parts.check_between("x", x, 0, parts.LARGEST)
-    return Ratio((x + 1) * parts.hits(None, rel), retrieved() + x * relevant_count(rel))
+    check_between("x", x, 0, LARGEST)
+    return Ratio((x + 1) * sum_hits(None, rel), retrieved() + x * relevant_count(rel))
 
 
-@registered(formula="found(n)² / (n · R)", synonyms=("set_ap", "setap"), monotone=True)
-def set_map(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("set_ap", "setap"), monotone=True)
+def set_map(*, rel: float | None = None) -> Value:
     """Precision times recall of the whole retrieved set.
+
+    > found(n)² / (n · R)
 
     Agrees with trec_eval's `set_map` and ir_measures' `SetAP`.
 
     >>> round(frame.select(set_map()).item(), 6)
     0.333333
     """
-    found = parts.hits(None, rel)
+    found = sum_hits(None, rel)
     return Ratio(found * found, retrieved() * relevant_count(rel))
+
+
+@counted()
+def judged(k: int | None = None) -> Value:
+    """Share of the top k that was judged at all; 0 for an empty list.
+
+    > judged in the top k / min(k, n)
+
+    Low values warn: the other metrics take unjudged documents for non-relevant. Ledgers,
+    comparisons and the gate mean this metric where they say how much was judged.
+
+    >>> frame.select(judged(k=4)).item()
+    0.75
+    """
+    return Ratio(total(where(within(k))), depth(k))
+
+
+@counted(synonyms=("hole", "holes"), higher_is_better=False)
+def unjudged(k: int | None = None) -> Value:
+    """Share of the top k that nobody judged; 0 for an empty list.
+
+    > 1 − judged@k
+
+    Known as `hole@k`. Judged is what has a judgment of this query. (BEIR's own function passes over
+    documents that were judged for any query.)
+
+    >>> frame.select(unjudged(k=4)).item()
+    0.25
+    """
+    return Ratio(depth(k) - total(where(within(k))), depth(k))
+
+
+@counted(
+    synonyms=("num_ret", "numret"),
+    becomes={"rel": "num_relevant_retrieved"},  # ir_measures' NumRet(rel=1)
+    bounds=(0.0, None),
+    average="sum",
+)
+def num_retrieved() -> Value:
+    """Documents that the run returned; the summary is the sum.
+
+    > n
+
+    >>> frame.select(num_retrieved()).item()
+    4.0
+    """
+    return retrieved()
+
+
+@counted(synonyms=("num_rel", "numrel"), bounds=(0.0, None), average="sum", monotone=True)
+def num_relevant(*, rel: float | None = None) -> Value:
+    """Relevant documents in the judgments; the summary is the sum.
+
+    > R
+
+    >>> frame.select(num_relevant()).item()
+    3.0
+    """
+    return relevant_count(rel)
+
+
+@counted(synonyms=("num_rel_ret", "numrelret"), bounds=(0.0, None), average="sum", monotone=True)
+def num_relevant_retrieved(*, rel: float | None = None) -> Value:
+    """Relevant documents that the run returned; the summary is the sum.
+
+    > found(n)
+
+    >>> frame.select(num_relevant_retrieved()).item()
+    2.0
+    """
+    return sum_hits(None, rel)
+
+
+@counted(
+    synonyms=("num_nonrel_judged_ret",), bounds=(0.0, None), average="sum", higher_is_better=False
+)
+def num_nonrelevant_judged_retrieved(*, rel: float | None = None) -> Value:
+    """Documents that were returned and judged non-relevant (a negative grade does not count).
+
+    > judged non-relevant documents retrieved
+
+    >>> frame.select(num_nonrelevant_judged_retrieved()).item()
+    1.0
+    """
+    return total(where(within(None) & (pl.col(RELEVANCE) >= 0) & ~relevant(rel)))

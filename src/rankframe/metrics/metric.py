@@ -1,6 +1,6 @@
 """Define what a metric is: a registered function, and the metric that somebody asks for.
 
-`@Registration(…)` turns one function into a documented, named metric. What a metric has to say of
+`@registered(…)` turns one function into a documented, named metric. What a metric has to say of
 itself
 is said there, once; the public names, the name parser, the command line's reference, the
 documentation and the common tests read it. A `Metric` is one of these with its parameters, or a
@@ -54,7 +54,6 @@ class Facts:
     """Hold what a metric declares about itself."""
 
     family: Family
-    formula: str
     # what it looks at: a run beside judgments (of documents, or of groups), what it shows (of each
     # query, or of each document over all queries), or two rankings
     frame: Frame = "judged"
@@ -120,13 +119,23 @@ class Definition(Facts):
     @property
     def summary(self) -> str:
         """Return the first sentence of the docstring."""
-        return (inspect.getdoc(self.build) or "").split("\n\n")[0].replace("\n", " ")
+        return self._paragraphs[0]
+
+    @property
+    def formula(self) -> str:
+        """Return the formula, which follows the first sentence of the docstring."""
+        return self._paragraphs[1].removeprefix("> ")
 
     @property
     def notes(self) -> str:
-        """Return the docstring between the first sentence and the example."""
-        paragraphs = (inspect.getdoc(self.build) or "").split("\n\n")[1:]
-        return "\n\n".join(p for p in paragraphs if not p.lstrip().startswith(">>>"))
+        """Return the docstring between the formula and the example."""
+        paragraphs = (p for p in self._paragraphs[2:] if not p.lstrip().startswith(">>>"))
+        return "\n\n".join(paragraphs).strip()
+
+    @property
+    def _paragraphs(self) -> list[str]:
+        first, formula, *others = f"{inspect.getdoc(self.build) or ''}\n\n".split("\n\n")
+        return [" ".join(first.split()), " ".join(formula.split()), *others]
 
     @functools.cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:

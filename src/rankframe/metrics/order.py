@@ -9,18 +9,20 @@ from typing import Literal
 import polars as pl
 
 from rankframe.core.columns import RANK, ColumnRequest
-from rankframe.metrics import parts
 from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
+    Value,
     check_between,
     constant,
     found,
     largest,
+    of_query,
     relevant,
     relevant_count,
     retrieved,
     row_constant,
+    sum_hits,
     total,
     where,
     within,
@@ -32,7 +34,6 @@ _INFAP_EPSILON = 1e-5
 
 
 @registered(
-    formula="Σ over relevant i ≤ k of found(i)/i, ÷ R",
     synonyms=("ap", "map", "map_cut", "average_precision_cut"),
     aliases=("map",),
     presets={"gm_map": {"average": "geometric"}},
@@ -42,8 +43,10 @@ def average_precision(
     *,
     denominator: Literal["relevant", "retrieved", "min"] = "relevant",
     rel: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """Mean of the precisions at each relevant document; one that is not found counts 0.
+
+    > Σ over relevant i ≤ k of found(i)/i, ÷ R
 
     The mean over queries is MAP. Divided by R, as in trec_eval; `denominator="retrieved"` divides
     by the relevant documents in the top k, `"min"` by min(R, k).
@@ -51,17 +54,19 @@ def average_precision(
     >>> round(frame.select(average_precision()).item(), 6)
     0.555556
     """
-    precisions = total(where(relevant(rel) & within(k), found(rel) / pl.col(RANK)))
+    precisions = sum_hits(k, rel, found(rel) / pl.col(RANK))
     if denominator == "retrieved":
-        return Ratio(precisions, parts.hits(k, rel))
+        return Ratio(precisions, sum_hits(k, rel))
     if denominator == "min" and k is not None:
         return Ratio(precisions, pl.min_horizontal(relevant_count(rel), pl.lit(float(k))))
     return Ratio(precisions, relevant_count(rel))
 
 
-@registered(formula="mean over i = 1..k of recall@i", synonyms=("ar", "mar"))
-def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("ar", "mar"))
+def average_recall(k: int | None = None, *, rel: float | None = None) -> Value:
     """Mean of the recalls at every depth down to k.
+
+    > mean over i = 1..k of recall@i
 
     k defaults to the length of the list; past its end recall stays what it was.
 
@@ -71,17 +76,14 @@ def average_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr
     cutoff = pl.col("retrieved") if k is None else row_constant(k)
     # A relevant document at rank i is part of the recall at i, i + 1, …, k.
     share = (cutoff - pl.col(RANK) + 1) / cutoff
-    return Ratio(total(where(relevant(rel) & within(k), share)), relevant_count(rel))
+    return Ratio(sum_hits(k, rel, share), relevant_count(rel))
 
 
-@registered(
-    formula="1 / rank of the first relevant document",
-    synonyms=("rr", "mrr", "recip_rank"),
-    aliases=("mrr",),
-    monotone=True,
-)
-def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("rr", "mrr", "recip_rank"), aliases=("mrr",), monotone=True)
+def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> Value:
     """Compute 1 / the rank of the first relevant document; 0 if none is in the top k.
+
+    > 1 / rank of the first relevant document
 
     The mean over queries is MRR.
 
@@ -91,12 +93,11 @@ def reciprocal_rank(k: int | None = None, *, rel: float | None = None) -> pl.Exp
     return largest(where(relevant(rel) & within(k), 1 / pl.col(RANK)))
 
 
-@registered(
-    formula="(1/R) Σ over retrieved relevant of 1 − min(b, R)/min(N, R)",
-    presets={"gm_bpref": {"average": "geometric"}},
-)
-def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(presets={"gm_bpref": {"average": "geometric"}})
+def bpref(*, rel: float | None = None) -> Value:
     """Compute how rarely judged non-relevant documents rank above relevant ones.
+
+    > (1/R) Σ over retrieved relevant of 1 − min(b, R)/min(N, R)
 
     b is the number of judged non-relevant documents above; 1 where b = 0. A document with a
     negative grade is neither. Agrees with trec_eval.
@@ -111,14 +112,14 @@ def bpref(*, rel: float | None = None) -> pl.Expr | Ratio:
         total_nonrelevant, total_relevant
     )
     preference = pl.when(above == 0).then(1.0).otherwise(1 - penalty)
-    return Ratio(total(where(relevant(rel) & within(None), preference)), relevant_count(rel))
+    return Ratio(sum_hits(None, rel, preference), relevant_count(rel))
 
 
-@registered(
-    formula="(1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)"
-)
-def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered()
+def infap(*, rel: float | None = None) -> Value:
     """Average precision inferred from a judged sample of the pool.
+
+    > (1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)
 
     A document absent from the judgments was not pooled; a negative grade means pooled, but not
     judged. rel and non count the judged documents above rank i; ε = 1e-5; rank 1 counts 1.
@@ -133,16 +134,14 @@ def infap(*, rel: float | None = None) -> pl.Expr | Ratio:
     share = (relevant_above + _INFAP_EPSILON) / (judged_above + 2 * _INFAP_EPSILON)
     inferred = 1 / rank + pl.col("judged_above") / rank * share
     expected = pl.when(rank == 1).then(1.0).otherwise(inferred)
-    return Ratio(total(where(relevant(rel) & within(None), expected)), relevant_count(rel))
+    return Ratio(sum_hits(None, rel, expected), relevant_count(rel))
 
 
-@registered(
-    formula="max precision at or beyond the rank where recall reaches the point",
-    synonyms=("iprec_at_recall",),
-    number="recall",
-)
-def iprec(*, recall: float = 0.1, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("iprec_at_recall",), number="recall")
+def iprec(*, recall: float = 0.1, rel: float | None = None) -> Value:
     """Interpolated precision at a recall point.
+
+    > max precision at or beyond the rank where recall reaches the point
 
     The point is reached at the c-th relevant document, c = recall·R rounded half away from zero
     (trec_eval 10; version 9 rounded otherwise). 0 if it is never reached.
@@ -155,11 +154,11 @@ def iprec(*, recall: float = 0.1, rel: float | None = None) -> pl.Expr | Ratio:
     return largest(where(relevant(rel) & within(None) & reached, found(rel) / pl.col(RANK)))
 
 
-@registered(
-    formula="mean of iprec at recall 0, 0.1, …, 1", synonyms=("11pt_avg", "eleven_point_average")
-)
-def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("11pt_avg", "eleven_point_average"))
+def eleven_point(*, rel: float | None = None) -> Value:
     """Interpolated precision averaged over eleven points of recall.
+
+    > mean of iprec at recall 0, 0.1, …, 1
 
     >>> round(frame.select(eleven_point()).item(), 6)
     0.69697
@@ -169,9 +168,11 @@ def eleven_point(*, rel: float | None = None) -> pl.Expr | Ratio:
     return reduce(add, points) / constant(11)
 
 
-@registered(formula="c / rank of the c-th relevant document, c = recall·R rounded", number="recall")
-def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(number="recall")
+def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> Value:
     """Precision at the rank where recall first reaches a point; 0 if it never does.
+
+    > c / rank of the c-th relevant document, c = recall·R rounded
 
     c is rounded as in `iprec`, and at least 1; nothing is interpolated.
 
@@ -193,30 +194,26 @@ def _expr(value: pl.Expr | Ratio) -> pl.Expr:
     return value.expr if isinstance(value, Ratio) else value
 
 
-@registered(
-    formula="log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i", bounds=(None, None)
-)
-def yaap(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(bounds=(None, None))
+def yaap(*, rel: float | None = None) -> Value:
     """Yet another average precision: Robertson's log-odds form, which averages better.
+
+    > log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i
 
     Any real number; 0 where nothing is relevant. As in trec_eval.
 
     >>> round(frame.select(yaap()).item(), 6)
     0.133531
     """
-    precisions = total(where(relevant(rel) & within(None), found(rel) / pl.col(RANK)))
+    precisions = sum_hits(None, rel, found(rel) / pl.col(RANK))
     return ((1 + precisions) / (1 + relevant_count(rel) - precisions)).log()
 
 
-@registered(
-    formula="mean over retrieved relevant of i − found(i)",
-    bounds=(0.0, None),
-    higher_is_better=False,
-)
-def lag(
-    *, missing: Literal["ignore", "end"] = "ignore", rel: float | None = None
-) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, None), higher_is_better=False)
+def lag(*, missing: Literal["ignore", "end"] = "ignore", rel: float | None = None) -> Value:
     """Compute the mean number of non-relevant documents above a relevant one; lower is better.
+
+    > mean over retrieved relevant of i − found(i)
 
     Undefined (null) where no relevant document was retrieved. `missing="end"` puts each relevant
     document that was not retrieved behind the list, at n + 1, n + 2, …
@@ -224,8 +221,8 @@ def lag(
     >>> frame.select(lag()).item()
     0.5
     """
-    lags = total(where(relevant(rel) & within(None), pl.col(RANK) - found(rel)))
-    hits = parts.hits(None, rel)
+    lags = sum_hits(None, rel, pl.col(RANK) - found(rel))
+    hits = sum_hits(None, rel)
     if missing == "ignore":
         return Ratio(lags, hits, empty=None)
     # Each missing one has the same n − found(n) non-relevant documents above it.
@@ -233,13 +230,11 @@ def lag(
     return Ratio(lags + lost * (retrieved() - hits), relevant_count(rel), empty=None)
 
 
-@registered(
-    formula="P(a relevant document outranks a non-relevant one), equal scores count ½",
-    synonyms=("roc_auc",),
-    pooled={"pool": True},
-)
-def auc(*, pool: bool = False, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("roc_auc",), pooled={"pool": True})
+def auc(*, pool: bool = False, rel: float | None = None) -> Value:
     """Area under the ROC curve of the retrieved list.
+
+    > P(a relevant document outranks a non-relevant one), equal scores count ½
 
     Unjudged documents are non-relevant. Undefined (null) without a relevant or without a
     non-relevant document. `pool=true` draws one curve over all judged queries by score, also those
@@ -249,13 +244,13 @@ def auc(*, pool: bool = False, rel: float | None = None) -> pl.Expr | Ratio:
     >>> frame.select(auc()).item()
     0.75
     """
-    hits = parts.hits(None, rel)
+    hits = sum_hits(None, rel)
     if pool:
         below = ColumnRequest("pooled_wins", rel=rel).expr
-        wins = total(where(relevant(rel) & within(None), below))
-        against = parts.of_query(ColumnRequest("pooled_nonrelevant", rel=rel).name)
+        wins = sum_hits(None, rel, below)
+        against = of_query(ColumnRequest("pooled_nonrelevant", rel=rel).name)
         return Ratio(wins, hits * against, empty=None)
-    ranks = total(where(relevant(rel) & within(None), pl.col("tied_rank")))
+    ranks = sum_hits(None, rel, pl.col("tied_rank"))
     pairs = hits * (retrieved() - hits)
     # Rank sum of the relevant, less what it is when they all come first: pairs the wrong way round.
     return Ratio(pairs - (ranks - hits * (hits + 1) / 2), pairs, empty=None)

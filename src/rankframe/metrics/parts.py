@@ -50,7 +50,7 @@ def largest(rows: pl.Expr) -> pl.Expr:
 
 
 def of_query(column: str) -> pl.Expr:
-    """A column that has one value per query, such as `retrieved`."""
+    """Return a column that has one value per query, such as `retrieved`."""
     return _reduce(pl.col(column).cast(pl.Float64), "first")
 
 
@@ -75,7 +75,7 @@ class Ratio:
 
     @property
     def expr(self) -> pl.Expr:
-        """The value for one query."""
+        """Return the value for one query."""
         return (
             pl.when(self.denominator != 0)
             .then(self.numerator / self.denominator)
@@ -84,37 +84,41 @@ class Ratio:
 
 
 def where(condition: pl.Expr, value: pl.Expr | float = 1.0) -> pl.Expr:
-    """The value on rows where the condition holds, 0 elsewhere (also where it is null)."""
+    """Return a value on rows where a condition holds, 0 elsewhere (also where it is null)."""
     return pl.when(condition).then(value).otherwise(0.0)
 
 
+# What a metric returns.
+Value: TypeAlias = pl.Expr | Ratio
+
+
 def relevant(rel: float | None) -> pl.Expr:
-    """Rows whose grade counts as relevant."""
+    """Tell which rows have a grade that counts as relevant."""
     return pl.col("relevant") if rel is None else pl.col(RELEVANCE) >= rel
 
 
-def within(k: int | None) -> pl.Expr:
-    """Rows of documents retrieved in the top k (in the whole list without k)."""
-    return pl.col(RANK).is_not_null() if k is None else pl.col(RANK) <= k
+def within(k: int | None, rank: str = RANK) -> pl.Expr:
+    """Tell which rows have a rank in the top k (any rank without k)."""
+    return pl.col(rank).is_not_null() if k is None else pl.col(rank) <= k
 
 
 def found(rel: float | None) -> pl.Expr:
-    """Per row: relevant documents at or above its rank."""
+    """Return for each row the relevant documents at or above its rank."""
     return ColumnRequest("found", rel=rel).expr
 
 
-def hits(k: int | None, rel: float | None) -> pl.Expr:
-    """found(k): relevant documents in the top k."""
-    return total(where(relevant(rel) & within(k)))
+def sum_hits(k: int | None, rel: float | None, value: pl.Expr | float = 1.0) -> pl.Expr:
+    """Sum a value over the relevant documents in the top k; without one, count them: found(k)."""
+    return total(where(relevant(rel) & within(k), value))
 
 
 def relevant_count(rel: float | None) -> pl.Expr:
-    """R: relevant judged documents."""
+    """Count the relevant judged documents: R."""
     return total(where(relevant(rel)))
 
 
 def retrieved() -> pl.Expr:
-    """n: documents the run returned."""
+    """Return how many documents the run returned: n."""
     return of_query("retrieved")
 
 
@@ -123,8 +127,13 @@ def depth(k: int | None) -> pl.Expr:
     return retrieved() if k is None else pl.min_horizontal(retrieved(), pl.lit(float(k)))
 
 
+def length(k: int | None) -> pl.Expr:
+    """Return k, to divide a query's value by; without k, the documents the run returned."""
+    return retrieved() if k is None else constant(k)
+
+
 def constant(value: float) -> pl.Expr:
-    """A number to divide a query's value by.
+    """Return a number to divide a query's value by.
 
     Polars divides by a literal by multiplying by its reciprocal: 3 / 10 becomes
     0.30000000000000004. A column is divided by truly.
@@ -133,13 +142,19 @@ def constant(value: float) -> pl.Expr:
 
 
 def row_constant(value: float) -> pl.Expr:
-    """A number to divide a value per judgment by: see `constant`."""
+    """Return a number to divide a value per judgment by: see `constant`."""
     return pl.col(RELEVANCE) * 0 + value
 
 
+def largest_grade(max_grade: float | None) -> pl.Expr:
+    """Return the largest grade in the judgments, unless it is given, for each judgment."""
+    return pl.col("max_grade") if max_grade is None else row_constant(max_grade)
+
+
 def power(base: float, exponent: pl.Expr) -> pl.Expr:
-    """A number to the power of a column, with bits that do not depend on the column's length, as
-    those of polars' `pow` do: its last bit can be another one in columns of a few rows.
+    """Raise a number to the power of a column, with bits that do not depend on its length.
+
+    The last bit of polars' `pow` can be another one in columns of a few rows.
 
     Whole powers of 2 are exact.
     """

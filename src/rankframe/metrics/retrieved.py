@@ -8,15 +8,26 @@ shown: min(k, n). Of a query that is shown nothing, these are undefined.
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 
-from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
+from rankframe.core.columns import RANK, ColumnRequest
 from rankframe.metrics.metric import Registration
-from rankframe.metrics.parts import Ratio, check_between, of_query, total, where
+from rankframe.metrics.parts import (
+    Ratio,
+    Value,
+    check_between,
+    constant,
+    of_query,
+    relevant,
+    total,
+    where,
+)
 
 registered = partial(Registration, family="What was shown", frame="shown")
+# What a place is worth.
+_WORTH: Final = 1.0 / (pl.col(RANK) + 1).log(2)
 
 
 def within(k: int | None) -> pl.Expr:
@@ -41,17 +52,18 @@ def surprise(*, of: str = "popularity", among_all: str = "train_queries") -> pl.
 
 def places(k: int | None) -> pl.Expr:
     """K as a number to divide a query's value by; without k, how many documents are shown."""
-    return among(None) if k is None else of_query("retrieved") * 0 + float(k)
+    return among(None) if k is None else constant(k)
 
 
 @registered(
-    formula="mean over the shown of −log2(u(d) / N)",
     synonyms=("miuf", "mean_inv_user_freq", "mean_self_information"),
     presets={"surprisal": {"normalised": True}},
     bounds=(0.0, None),
 )
-def novelty(k: int | None = None, *, normalised: bool = False) -> pl.Expr | Ratio:
+def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
     """Compute how rare the retrieved documents are: their self-information in train.
+
+    > mean over the shown of −log2(u(d) / N)
 
     A document that nobody has in train counts as if one query had it. Needs `train`. Agrees with
     RecTools' MeanInvUserFreq. `normalised`: divided by log2 N, 1 for what nobody has, added up and
@@ -69,13 +81,14 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> pl.Expr | Rati
 
 
 @registered(
-    formula="mean over the shown of u(d)",
     synonyms=("arp", "avg_rec_popularity", "average_popularity"),
     bounds=(0.0, None),
     higher_is_better=False,
 )
-def popularity(k: int | None = None) -> pl.Expr | Ratio:
+def popularity(k: int | None = None) -> Value:
     """Compute how popular the retrieved documents are: queries that have them in train (ARP).
+
+    > mean over the shown of u(d)
 
     Less counts as better: it says how far a system falls back on what everybody has. Needs
     `train`. Agrees with RecTools' AvgRecPopularity.
@@ -86,9 +99,11 @@ def popularity(k: int | None = None) -> pl.Expr | Ratio:
     return mean_of(k, pl.col("popularity").cast(pl.Float64))
 
 
-@registered(formula="share of the shown outside the head", synonyms=("aplt",))
-def long_tail(k: int | None = None, *, head: float = 0.8) -> pl.Expr | Ratio:
+@registered(synonyms=("aplt",))
+def long_tail(k: int | None = None, *, head: float = 0.8) -> Value:
     """The share of what was shown that is not among the most popular documents (APLT).
+
+    > share of the shown outside the head
 
     The head are the most popular documents that make up `head` of all interactions in train; what
     is equally popular is in the same part, and what nobody has is in the tail. Needs `train`.
@@ -100,9 +115,11 @@ def long_tail(k: int | None = None, *, head: float = 0.8) -> pl.Expr | Ratio:
     return mean_of(k, where(pl.col("more_popular") >= head))
 
 
-@registered(formula="share of the shown that the query has in train", higher_is_better=False)
-def repeated(k: int | None = None) -> pl.Expr | Ratio:
+@registered(higher_is_better=False)
+def repeated(k: int | None = None) -> Value:
     """The share of what was shown that the query has had before, in train.
+
+    > share of the shown that the query has in train
 
     1 less this is what RePlay calls novelty. Needs `train`.
 
@@ -117,15 +134,13 @@ def _of_attribute(attribute: str, *columns: str) -> list[pl.Expr]:
     return [ColumnRequest(column, attribute=attribute).expr for column in columns]
 
 
-@registered(
-    formula="distinct values among the shown / L",
-    presets={"categorical_diversity": {"kind": "distinct"}},
-    bounds=(0.0, None),
-)
+@registered(presets={"categorical_diversity": {"kind": "distinct"}}, bounds=(0.0, None))
 def diversity(
     k: int | None = None, *, by: str, kind: Literal["distinct", "entropy", "pairs"] = "distinct"
-) -> pl.Expr | Ratio:
+) -> Value:
     """Compute how varied the retrieved documents are, by an attribute of `items`.
+
+    > distinct values among the shown / L
 
     Distinct values by the number of documents; kind="entropy": −Σ p log2 p of the values;
     kind="pairs": the mean distance of two documents, 1 where they differ (ILD by category), and
@@ -148,9 +163,11 @@ def diversity(
     return pl.when(pairs > 0).then(unlike / pairs).when(values > 0).then(0.0)
 
 
-@registered(formula="mean over pairs of the shown of 1 − cosine", bounds=(0.0, 2.0))
-def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, 2.0))
+def ild(k: int | None = None, *, vector: str) -> Value:
     """Intra-list diversity: how far apart the vectors of two documents are that were shown.
+
+    > mean over pairs of the shown of 1 − cosine
 
     `vector` is a column of `items` with a list of numbers; the distance is 1 less the cosine.
     Documents without a vector, or with one of length 0, are left out; one document alone is 0.
@@ -164,9 +181,11 @@ def ild(k: int | None = None, *, vector: str) -> pl.Expr | Ratio:
     return pl.when(pairs > 0).then(far).when(vectors > 0).then(0.0)
 
 
-@registered(formula="1 − |shown ∩ top k of base| / k")
-def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
+@registered()
+def unexpectedness(k: int | None = None) -> Value:
     """Compute the share of the top k that another run, `reference`, does not have in its top k.
+
+    > 1 − |shown ∩ top k of base| / k
 
     As in RePlay: places without a document count as unexpected. Needs `reference`.
 
@@ -177,9 +196,11 @@ def unexpectedness(k: int | None = None) -> pl.Expr | Ratio:
     return Ratio(places(k) - total(common), places(k), empty=None)
 
 
-@registered(formula="Σ p ln(p / q̃), q̃ = .99 q + .01 p", bounds=(0.0, None), higher_is_better=False)
-def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, None), higher_is_better=False)
+def calibration(k: int | None = None, *, by: str) -> Value:
     """Compute the divergence of the list's attribute mix from the query's mix in train (Steck).
+
+    > Σ p ln(p / q̃), q̃ = .99 q + .01 p
 
     p: the shares of the values of an attribute of `items` among the query's rows in train, by
     their counts; q: those among the documents shown. A document with several values counts for
@@ -192,31 +213,26 @@ def calibration(k: int | None = None, *, by: str) -> pl.Expr | Ratio:
     return of_query(ColumnRequest("divergence", attribute=by, k=k).name).fill_nan(None)
 
 
-@registered(formula="Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all", average="micro")
-def exposure_share(k: int | None = None, *, by: str, value: str) -> pl.Expr | Ratio:
+@registered(average="micro")
+def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
     """The share of attention that documents with some value of an attribute get.
+
+    > Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all
 
     A place r is worth 1 / log2(r + 1). Averaged over the sums: of all queries together.
 
     >>> shown.select(exposure_share(k=2, by="genre", value="drama")).item()
     0.38685280723454163
     """
-    worth = 1.0 / (pl.col(RANK) + 1).log(2)
     has = ColumnRequest("has", attribute=by, value=value).expr
-    return Ratio(among(k, where(has, worth)), among(k, worth), empty=None)
+    return Ratio(among(k, where(has, _WORTH)), among(k, _WORTH), empty=None)
 
 
-def _relevant(rel: float | None) -> pl.Expr:
-    return pl.col("relevant") if rel is None else pl.col(RELEVANCE) >= rel
-
-
-def _worth() -> pl.Expr:
-    return 1.0 / (pl.col(RANK) + 1).log(2)
-
-
-@registered(formula="mean over the shown of max(own − popular, 0) · relevant", bounds=(0.0, 1.0))
-def serendipity(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, 1.0))
+def serendipity(k: int | None = None, *, rel: float | None = None) -> Value:
     """Relevant documents that stand higher than their popularity would put them.
+
+    > mean over the shown of max(own − popular, 0) · relevant
 
     With C documents in the catalogue, own = (C + 1 − rank) / C and popular = (C + 1 − place by
     popularity) / C, equally popular ones alike, 0 for what nobody has in train. Needs judgments,
@@ -229,15 +245,17 @@ def serendipity(k: int | None = None, *, rel: float | None = None) -> pl.Expr | 
     size = pl.col("catalogue_size")
     own = (size + 1 - pl.col(RANK)) / size
     popular = ((size + 1 - pl.col("popularity_rank")) / size).fill_null(0.0)
-    gain = where(_relevant(rel), (own - popular).clip(lower_bound=0))
+    gain = where(relevant(rel), (own - popular).clip(lower_bound=0))
     return Ratio(among(k, gain), among(k, where(pl.col("judged"))), empty=None)
 
 
-@registered(formula="Σ rel · disc · (1 − u(d)/N) / Σ disc")
+@registered()
 def epc(
     k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
-) -> pl.Expr | Ratio:
+) -> Value:
     """Expected popularity complement: relevant documents that few have (Vargas and Castells).
+
+    > Σ rel · disc · (1 − u(d)/N) / Σ disc
 
     disc = 1 / log2(r + 1). Needs judgments and `train`.
 
@@ -247,11 +265,13 @@ def epc(
     return _expected(k, 1 - pl.col("popularity") / pl.col("train_queries"), discount, rel)
 
 
-@registered(formula="Σ rel · disc · −log2(count(d)/Σ count) / Σ disc", bounds=(0.0, None))
+@registered(bounds=(0.0, None))
 def efd(
     k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
-) -> pl.Expr | Ratio:
+) -> Value:
     """Expected free discovery: relevant documents that are rarely met (Vargas and Castells).
+
+    > Σ rel · disc · −log2(count(d)/Σ count) / Σ disc
 
     disc = 1 / log2(r + 1); what is not in train counts as met once. Needs judgments and `train`.
 
@@ -265,6 +285,6 @@ def efd(
 def _expected(
     k: int | None, novel: pl.Expr, discount: Literal["log2", "none"], rel: float | None
 ) -> Ratio:
-    worth = _worth() if discount == "log2" else pl.lit(1.0)
-    gain = where(_relevant(rel) & within(k), worth * novel)
+    worth = _WORTH if discount == "log2" else pl.lit(1.0)
+    gain = where(relevant(rel) & within(k), worth * novel)
     return Ratio(total(gain), total(where(within(k) & pl.col("judged"), worth)), empty=None)

@@ -22,9 +22,9 @@ from rankframe.metrics.gain import gain_of
 from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
+    Value,
     check_between,
-    constant,
-    depth,
+    length,
     of_query,
     power,
     total,
@@ -105,16 +105,13 @@ def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
     return float(np.sum(seen / (np.log2(at + 1) if kind == "log" else at)))
 
 
-@registered(
-    formula="Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / log2(i + 1) ÷ W·Σ_{i≤k} (1 − α)^(i−1) / "
-    "log2(i + 1)",
-    synonyms=("alpha-dcg", "α-dcg", "alphadcg"),
-    bounds=(0.0, None),
-)
+@registered(synonyms=("alpha-dcg", "α-dcg", "alphadcg"), bounds=(0.0, None))
 def alpha_dcg(
     k: int | None = None, *, alpha: float = ALPHA, norm: Norm = "most", rel: float | None = None
-) -> pl.Expr | Ratio:
+) -> Value:
     """Discounted gain of groups, each worth less whenever it was seen before.
+
+    > Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / log2(i + 1) ÷ W·Σ_{i≤k} (1 − α)^(i−1) / log2(i + 1)
 
     Divided by what a list of documents that are all about every group would have, as ndeval does
     (which does not at k = 1); `norm="none"` gives the sum itself, weights averaging 1.
@@ -128,15 +125,11 @@ def alpha_dcg(
     return Ratio(above, _weight(rel) * _most(k, alpha, "log"))
 
 
-@registered(
-    formula="alpha_dcg@k ÷ alpha_dcg@k of the greedy ideal list",
-    synonyms=("alpha-ndcg", "α-ndcg", "alphandcg"),
-    bounds=(0.0, None),
-)
-def alpha_ndcg(
-    k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None
-) -> pl.Expr | Ratio:
+@registered(synonyms=("alpha-ndcg", "α-ndcg", "alphandcg"), bounds=(0.0, None))
+def alpha_ndcg(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None) -> Value:
     """Discounted gain of groups, each worth less whenever it was seen, as a share of the ideal.
+
+    > alpha_dcg@k ÷ alpha_dcg@k of the greedy ideal list
 
     The ideal list is greedy, and so not always the best one: values a little above 1 are possible.
     Agrees with ndeval's `alpha-nDCG@k`.
@@ -150,13 +143,7 @@ def alpha_ndcg(
     )
 
 
-@registered(
-    formula="Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / i ÷ W·Σ_{i≤k} (1 − α)^(i−1) / i; with "
-    "gain=exp2: Σ_j w_j·err_j@k ÷ W",
-    synonyms=("err-ia",),
-    bounds=(0.0, None),
-    exponential={"gain": "exp2"},
-)
+@registered(synonyms=("err-ia",), bounds=(0.0, None), exponential={"gain": "exp2"})
 def err_ia(
     k: int | None = None,
     *,
@@ -164,8 +151,11 @@ def err_ia(
     gain: Literal["novelty", "exp2"] = "novelty",
     norm: Norm = "most",
     rel: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """Intent-aware expected reciprocal rank: how soon a reader of each group is satisfied.
+
+    > Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / i ÷ W·Σ_{i≤k} (1 − α)^(i−1) / i; with gain=exp2: Σ_j
+      w_j·err_j@k ÷ W
 
     Divided by what a list of documents that are all about every group would have, as ndeval does
     (which does not at k = 1); `norm="none"`: by W alone. `gain="exp2"` looks at grades instead, as
@@ -183,15 +173,11 @@ def err_ia(
     return Ratio(above, _weight(rel) * (1.0 if norm == "none" else _most(k, alpha, "rank")))
 
 
-@registered(
-    formula="err_ia@k ÷ err_ia@k of the greedy ideal list",
-    synonyms=("nerr-ia",),
-    bounds=(0.0, None),
-)
-def nerr_ia(
-    k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None
-) -> pl.Expr | Ratio:
+@registered(synonyms=("nerr-ia",), bounds=(0.0, None))
+def nerr_ia(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None) -> Value:
     """Intent-aware expected reciprocal rank as a share of the ideal list's.
+
+    > err_ia@k ÷ err_ia@k of the greedy ideal list
 
     Agrees with ndeval's `nERR-IA@k`.
 
@@ -209,11 +195,11 @@ def _patient(alpha: float, beta: float, rel: float | None, *, ideal: bool = Fals
     return _novel(None, alpha, rel, lambda place: 1 / _shrunk(beta, place - 1), ideal=ideal)
 
 
-@registered(
-    formula="(1 − (1 − α)·β) / W · Σ_i β^(i−1) Σ_j w_j·rel_j(i)·(1 − α)^c_j(i)", bounds=(0.0, 1.0)
-)
-def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, 1.0))
+def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> Value:
     """Novelty- and rank-biased precision: a reader goes on with probability β at every rank.
+
+    > (1 − (1 − α)·β) / W · Σ_i β^(i−1) Σ_j w_j·rel_j(i)·(1 − α)^c_j(i)
 
     Agrees with ndeval's `NRBP`.
 
@@ -223,9 +209,11 @@ def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -
     return Ratio((1 - (1 - alpha) * beta) * _patient(alpha, beta, rel), _weight(rel))
 
 
-@registered(formula="nrbp ÷ nrbp of the greedy ideal list", bounds=(0.0, None))
-def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(bounds=(0.0, None))
+def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> Value:
     """Novelty- and rank-biased precision as a share of the ideal list's.
+
+    > nrbp ÷ nrbp of the greedy ideal list
 
     Agrees with ndeval's `nNRBP`.
 
@@ -235,11 +223,11 @@ def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) 
     return Ratio(_patient(alpha, beta, rel), _patient(alpha, beta, rel, ideal=True))
 
 
-@registered(
-    formula="Σ_j w_j·AP_j ÷ W, AP_j = Σ_{i≤k} rel_j(i)·(c_j(i) + 1) / i ÷ R_j", synonyms=("map-ia",)
-)
-def map_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("map-ia",))
+def map_ia(k: int | None = None, *, rel: float | None = None) -> Value:
     """Intent-aware average precision: the mean of the groups' own, R_j documents relevant to each.
+
+    > Σ_j w_j·AP_j ÷ W, AP_j = Σ_{i≤k} rel_j(i)·(c_j(i) + 1) / i ÷ R_j
 
     Agrees with ndeval's `MAP-IA`.
 
@@ -252,29 +240,27 @@ def map_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     return Ratio(total(where(_relevant(rel) & within(k), rows)), _weight(rel))
 
 
-@registered(formula="Σ_{i≤k} Σ_j w_j·rel_j(i) ÷ (k·W)", synonyms=("p-ia", "precision-ia", "p_ia"))
-def precision_ia(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("p-ia", "precision-ia", "p_ia"))
+def precision_ia(k: int | None = None, *, rel: float | None = None) -> Value:
     """Intent-aware precision: the mean over groups of the share of the top k relevant to each.
+
+    > Σ_{i≤k} Σ_j w_j·rel_j(i) ÷ (k·W)
 
     Without k: of all that was retrieved. Agrees with ndeval's `P-IA@k`.
 
     >>> grouped.select(precision_ia(k=2)).item()
     0.75
     """
-    length = depth(k) if k is None else constant(k)
     rows = where(_relevant(rel) & within(k), _WEIGHT)
-    return Ratio(total(rows), length * _weight(rel))
+    return Ratio(total(rows), length(k) * _weight(rel))
 
 
-@registered(
-    formula="Σ_j w_j·ndcg_j@k ÷ W",
-    synonyms=("ndcg-ia",),
-    # Sums in another order: what is 1 may be a hair more.
-    bounds=(0.0, None),
-    exponential={"gain": "exp2"},
-)
-def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear") -> pl.Expr | Ratio:
+# Sums in another order: what is 1 may be a hair more.
+@registered(synonyms=("ndcg-ia",), bounds=(0.0, None), exponential={"gain": "exp2"})
+def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear") -> Value:
     """Intent-aware nDCG: the mean of the groups' own, with the grades of each.
+
+    > Σ_j w_j·ndcg_j@k ÷ W
 
     >>> round(grouped.select(ndcg_ia()).item(), 6)
     0.749095
@@ -285,12 +271,11 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
     return Ratio(total(where(known & within(k), _WEIGHT * worth)), _weight(None))
 
 
-@registered(
-    formula="groups with a relevant document in the top k ÷ J",
-    synonyms=("strec", "s-recall", "subtopic-recall", "i-rec"),
-)
-def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("strec", "s-recall", "subtopic-recall", "i-rec"))
+def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> Value:
     """Share of the groups that the top k has a relevant document of, whatever their weights.
+
+    > groups with a relevant document in the top k ÷ J
 
     0 where nothing is relevant. Agrees with ndeval's `strec@k`.
 
@@ -300,9 +285,11 @@ def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> pl.Exp
     return Ratio(_covered(k, rel), _groups(rel))
 
 
-@registered(formula="1 if some group has a relevant document in the top k, else 0")
-def any_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered()
+def any_of(k: int | None = None, *, rel: float | None = None) -> Value:
     """Return 1 if the top k has a relevant document of any group: one of the facts is enough.
+
+    > 1 if some group has a relevant document in the top k, else 0
 
     >>> grouped.select(any_of(k=1)).item()
     1.0
@@ -310,9 +297,11 @@ def any_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio
     return (_covered(k, rel) > 0).cast(pl.Float64)
 
 
-@registered(formula="1 if every group has a relevant document in the top k, else 0")
-def all_of(k: int | None = None, *, rel: float | None = None) -> pl.Expr | Ratio:
+@registered()
+def all_of(k: int | None = None, *, rel: float | None = None) -> Value:
     """Return 1 if the top k has a relevant document of every group: all facts an answer needs.
+
+    > 1 if every group has a relevant document in the top k, else 0
 
     0 where nothing is relevant.
 

@@ -8,21 +8,21 @@ import polars as pl
 
 from rankframe.core.columns import RANK, RELEVANCE
 from rankframe.core.errors import MetricParameterError
-from rankframe.metrics import parts
 from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     LARGEST,
     Ratio,
+    Value,
     check_between,
-    constant,
     depth,
     found,
     largest,
+    length,
     power,
-    relevant,
     relevant_count,
     retrieved,
+    sum_hits,
     total,
     where,
     within,
@@ -53,9 +53,11 @@ def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
     return values.gather(pl.min_horizontal(place, pl.len().cast(pl.Int64)) - 1)
 
 
-@registered(formula="mean over relevant documents of nDCG at each one's rank")
-def ndcg_rel() -> pl.Expr | Ratio:
+@registered()
+def ndcg_rel() -> Value:
     """The nDCG averaged over the ranks of the documents with a gain.
+
+    > mean over relevant documents of nDCG at each one's rank
 
     One that was not retrieved counts with the nDCG of the whole list. Agrees with trec_eval.
 
@@ -69,9 +71,11 @@ def ndcg_rel() -> pl.Expr | Ratio:
     return Ratio(where(gains, ndcg_here).sum(), gains.sum().cast(pl.Float64))
 
 
-@registered(formula="mean of nDCG at each rank where the ideal gain changes")
-def rndcg() -> pl.Expr | Ratio:
+@registered()
+def rndcg() -> Value:
     """The nDCG averaged over the depths at which a perfect list would step down to the next grade.
+
+    > mean of nDCG at each rank where the ideal gain changes
 
     A list that goes on past the last of those by more than one document adds its nDCG as a whole.
     0 where no document is relevant, gains or not. Agrees with trec_eval's `Rndcg`.
@@ -93,9 +97,11 @@ def rndcg() -> pl.Expr | Ratio:
     return pl.when(scored).then((steps + whole) / count).otherwise(0.0)
 
 
-@registered(formula="(1/R) Σ over relevant of 1 / log2(2 + non-relevant above)", synonyms=("bing",))
-def bin_g(*, rel: float | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("bing",))
+def bin_g(*, rel: float | None = None) -> Value:
     """Each relevant document counts less the more non-relevant ones stand above it.
+
+    > (1/R) Σ over relevant of 1 / log2(2 + non-relevant above)
 
     Unjudged documents are non-relevant. Agrees with trec_eval's `binG`.
 
@@ -103,14 +109,14 @@ def bin_g(*, rel: float | None = None) -> pl.Expr | Ratio:
     0.543643
     """
     weight = 1 / (2 + pl.col(RANK) - found(rel)).log(2)
-    return Ratio(total(where(relevant(rel) & within(None), weight)), relevant_count(rel))
+    return Ratio(sum_hits(None, rel, weight), relevant_count(rel))
 
 
-@registered(
-    formula="Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal", synonyms=("g",)
-)
-def g_measure() -> pl.Expr | Ratio:
+@registered(synonyms=("g",))
+def g_measure() -> Value:
     """Gain discounted by how much gain a perfect list would have had by then.
+
+    > Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal
 
     Agrees with trec_eval's `G`.
 
@@ -125,9 +131,7 @@ def g_measure() -> pl.Expr | Ratio:
     return Ratio(where(within(None) & (_grade() > 0), worth).sum(), _grade().sum())
 
 
-@registered(
-    formula="a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)", bounds=(None, None)
-)
+@registered(bounds=(None, None))
 def utility(
     *,
     a: float = 1.0,
@@ -136,8 +140,10 @@ def utility(
     d: float = 0.0,
     collection: int | None = None,
     rel: float | None = None,
-) -> pl.Expr | Ratio:
+) -> Value:
     """A price for each of the four cells of the contingency table of the retrieved set.
+
+    > a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)
 
     C, the number of documents in the collection, must be given if d is not 0.
     Agrees with trec_eval, whose defaults these are.
@@ -151,14 +157,16 @@ def utility(
         )
     for name, price in (("a", a), ("b", b), ("c", c), ("d", d)):
         check_between(name, price, -LARGEST, LARGEST)
-    hits, relevants = parts.hits(None, rel), relevant_count(rel)
+    hits, relevants = sum_hits(None, rel), relevant_count(rel)
     value = a * hits + b * (retrieved() - hits) + c * (relevants - hits)
     return value + d * ((collection or 0) + hits - retrieved() - relevants) if d else value
 
 
-@registered(formula="(1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1")
-def trec_rbp(*, p: float = 0.9) -> pl.Expr | Ratio:
+@registered()
+def trec_rbp(*, p: float = 0.9) -> Value:
     """Rank-biased precision as trec_eval 10 has it: graded, scaled query by query.
+
+    > (1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1
 
     Differs from `rbp` in its default p, and in that grades count whatever the relevance level.
 
@@ -170,13 +178,11 @@ def trec_rbp(*, p: float = 0.9) -> pl.Expr | Ratio:
     return (1 - p) * gained / pl.max_horizontal(largest(_grade()), pl.lit(1.0))
 
 
-@registered(
-    formula="p^n + (1 − p) Σ over unjudged i of p^(i − 1), but 0 if no retrieved one is unjudged",
-    synonyms=("rbp_resid",),
-    higher_is_better=False,
-)
-def trec_rbp_resid(*, p: float = 0.9) -> pl.Expr | Ratio:
+@registered(synonyms=("rbp_resid",), higher_is_better=False)
+def trec_rbp_resid(*, p: float = 0.9) -> Value:
     """Compute how much higher `trec_rbp` could be, as trec_eval 10 defines it.
+
+    > p^n + (1 − p) Σ over unjudged i of p^(i − 1), but 0 if no retrieved one is unjudged
 
     Differs from `rbp_residual`: a negative grade is no judgment, and where all that was retrieved
     is judged, what lies past the end of the list does not count either.
@@ -191,9 +197,11 @@ def trec_rbp_resid(*, p: float = 0.9) -> pl.Expr | Ratio:
     return pl.when(retrieved() > total(where(known))).then(rest).otherwise(0.0)
 
 
-@registered(formula="unjudged in the top k / k", synonyms=("unj",), higher_is_better=False)
-def trec_unj(k: int | None = None) -> pl.Expr | Ratio:
+@registered(synonyms=("unj",), higher_is_better=False)
+def trec_unj(k: int | None = None) -> Value:
     """Share of the top k that is unjudged, as trec_eval 10 has it.
+
+    > unjudged in the top k / k
 
     Differs from `unjudged`: a list shorter than k is filled up with judged documents, and a
     negative grade is no judgment. Without k: / n.
@@ -202,7 +210,7 @@ def trec_unj(k: int | None = None) -> pl.Expr | Ratio:
     0.2
     """
     unjudged = depth(k) - total(where(within(k) & _judged()))
-    return Ratio(unjudged, retrieved() if k is None else constant(k))
+    return Ratio(unjudged, length(k))
 
 
 def _judged() -> pl.Expr:
