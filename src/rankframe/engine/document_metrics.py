@@ -343,10 +343,8 @@ class ItemsBy:
     hits: bool
 
     @classmethod
-    def given(cls, names: Any, metrics: Sequence[Metric], *, judgments: bool) -> ItemsBy | None:
+    def from_names(cls, names: Any, metrics: Sequence[Metric], *, judgments: bool) -> ItemsBy:
         """Check the option; documents are counted down to the largest cutoff of a metric."""
-        if names is None:
-            return None
         listed = [names] if isinstance(names, str) else names
         if (
             not isinstance(listed, list | tuple)

@@ -106,7 +106,9 @@ def evaluate(
         attributes=attributes,
         intervals=intervals,
         limit=limit,
-        items_by=ItemsBy.given(items_by, averaged, judgments=qrels is not None),
+        items_by=None
+        if items_by is None
+        else ItemsBy.from_names(items_by, averaged, judgments=qrels is not None),
     )
     opened = [side for side in (judgments, documents) if side is not None]
     refuse_absent_columns(columns, *opened, *evaluation.others, queries=asked_of(attributes))

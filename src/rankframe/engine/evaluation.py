@@ -299,8 +299,7 @@ class Evaluation:
         if rows is None:
             assert judged is not None  # metrics look at one or the other
             assert lookup is not None
-            found = lookup.found(report)
-            return _merge(self._counted(found), self._accumulate_judged(judged, found))
+            return _merge(*self._evaluate_judged(judged, lookup.found(report)))
         assert self.retrieved is not None
         start = self.retrieved.start(rows)
         reading = read_batches(
@@ -319,14 +318,13 @@ class Evaluation:
                 counts = counts.merge(of_block)
         return self._accumulate(values, replace(counts, left_rows=rows.height))
 
-    def _counted(self, found: Found) -> Accumulator:
-        """Return an accumulator of no queries, with the counts of a run that was looked up."""
-        return Accumulator(self.averages, RunCounts.from_run(found))
-
-    def _accumulate_judged(self, judged: JudgedMetrics, found: Found) -> Iterator[Accumulator]:
-        """Evaluate the judged queries of a run that was looked up, in parts."""
+    def _evaluate_judged(
+        self, judged: JudgedMetrics, found: Found
+    ) -> tuple[Accumulator, Iterator[Accumulator]]:
+        """Evaluate a run that was looked up: return its counts, and the judged queries in parts."""
+        counted = Accumulator(self.averages, RunCounts.from_run(found))
         attributes = self.averages.attributes is not None
-        return judged.each_block(found, self._accumulate, attributes=attributes)
+        return counted, judged.each_block(found, self._accumulate, attributes=attributes)
 
     def _accumulate(self, values: PerQuery, counts: Counts) -> Accumulator:
         accumulator = self.empty()
@@ -391,10 +389,8 @@ class Evaluation:
                 judged, lookup = self._open(left, right, bytes_at_once(left, right))
                 found = lookup.found_if_contiguous(_reporter(left, right, on_progress))
                 if found is not None:
-                    parts = self._accumulate_judged(judged, found)
                     return merge_parts(
-                        self._counted(found),
-                        parts,
+                        *self._evaluate_judged(judged, found),
                         values_file=values_file,
                         on_progress=on_progress,
                     )

@@ -139,7 +139,8 @@ def check(
             raise NoOverlapError(key, run_ids, qrels_ids)
         if counts.lacking is not None and policies.missing == "error":
             raise MissingQueriesError(counts.missing, counts.qrels_queries, counts.lacking)
-    refuse_strangers(counts.absent, counts.evaluated, accumulator.join().queries)
+    if counts.absent:
+        refuse_strangers(counts.absent, counts.evaluated, accumulator.join().queries)
     if counts.unweighted:
         raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
 

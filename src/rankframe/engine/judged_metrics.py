@@ -67,7 +67,10 @@ class JudgedMetrics:
             blocks = [(0, len(found.judgments.starts))]
 
         def work(block: tuple[int, int]) -> T:
-            return use(*self._compute(matched(found, *block)))
+            values, judged, evaluated = self._compute(matched(found, *block))
+            relevant = judged.relevant(self.policies.rel)
+            counts = RunCounts.from_judged(judged, evaluated=evaluated, relevant=relevant)
+            return use(values, counts)
 
         with ThreadPoolExecutor(workers()) as pool:
             # Not all at once: their values are held until they are written.
@@ -77,36 +80,27 @@ class JudgedMetrics:
         """Compute the values of all evaluated queries, in byte order, on this thread."""
         _refuse_without_subtopics(self.plan, found.judgments.groups)
         parts = [PerQuery.empty(self.plan.metrics)]
-        for block in found.judgments.blocks(_BLOCK_ROWS):
-            part = matched(found, *block)
-            judged = self._judged(part)
-            parts.append(self._values(part, judged).kept(evaluated_queries(judged, self.policies)))
+        blocks = found.judgments.blocks(_BLOCK_ROWS)
+        parts += (self._compute(matched(found, *block))[0] for block in blocks)
         return PerQuery.joined(parts, ordered=False)
 
-    def _judged(self, part: Matched) -> Judgments:
+    def _compute(self, part: Matched) -> tuple[PerQuery, Judgments, NDArray[np.bool_]]:
+        """Return values of the evaluated queries, the judged frame, and which queries are."""
+        rel, by_subtopic = self.policies.rel, self.plan.beside
         ids = DOC in self.plan.columns
-        return Judgments(part, rel=self.policies.rel, max_grade=self.max_grade, settle=ids)
-
-    def _compute(self, part: Matched) -> tuple[PerQuery, RunCounts]:
-        judged = self._judged(part)
+        judged = Judgments(part, rel=rel, max_grade=self.max_grade, settle=ids)
+        values = self._judged_values(part, judged)
+        if by_subtopic is not None:
+            subtopics = Groups(
+                part,
+                rel=rel,
+                max_grade=self.max_grade,
+                settle=needs_ids(by_subtopic.columns),
+                deepest=deepest_rank(by_subtopic.metrics),
+            )
+            values = values.beside(per_query_values(by_subtopic, subtopics), self.plan.labels)
         evaluated = evaluated_queries(judged, self.policies)
-        values = self._values(part, judged).kept(evaluated)
-        relevant = judged.relevant(self.policies.rel)
-        return values, RunCounts.from_judged(judged, evaluated=evaluated, relevant=relevant)
-
-    def _values(self, part: Matched, judged: Judgments) -> PerQuery:
-        """Compute the value of every metric for every query."""
-        values, by_subtopic = self._judged_values(part, judged), self.plan.beside
-        if by_subtopic is None:
-            return values
-        subtopics = Groups(
-            part,
-            rel=self.policies.rel,
-            max_grade=self.max_grade,
-            settle=needs_ids(by_subtopic.columns),
-            deepest=deepest_rank(by_subtopic.metrics),
-        )
-        return values.beside(per_query_values(by_subtopic, subtopics), self.plan.labels)
+        return values.kept(evaluated), judged, evaluated
 
     def _judged_values(self, part: Matched, judged: Judgments) -> PerQuery:
         """Compute values over the judged frame: once for all queries that are alike."""

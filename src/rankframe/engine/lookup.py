@@ -28,8 +28,9 @@ class Lookup:
     judgments: IndexedJudgments
     run: Batches
     policies: Policies
-    # columns of the judged frame that are needed
-    columns: Collection[str]
+    # whether the mean rank of ties is needed, and scores, to compare those of all queries
+    tied_rank: bool
+    scores: bool
     # whether all documents of judged queries are needed, and their ids
     listed: bool = False
     ids: bool = False
@@ -47,8 +48,9 @@ class Lookup:
         at_once: int | None = None,
         as_text: bool = False,
     ) -> Lookup:
-        """Read the judgments; the run is not read yet. `at_once`: as for `Batches`.
+        """Read the judgments; the run is not read yet.
 
+        `columns`: those of the judged frame that are needed. `at_once`: as for `Batches`.
         `as_text`: ids are compared as text, whatever their types.
         """
         left, right = (qrels.frame, run.frame) if as_text else comparable(qrels, run)
@@ -57,7 +59,9 @@ class Lookup:
         key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
         if key not in cache:
             cache[key] = read_judgments(qrels, left, policies.duplicates, at_once)
-        return cls(cache[key], Batches(run, right, at_once), policies, columns, listed, ids)
+        pooled = any(map(JUDGED_FRAME.of_whole_input, columns)) and SCORE in run.mapping
+        batches = Batches(run, right, at_once)
+        return cls(cache[key], batches, policies, "tied_rank" in columns, pooled, listed, ids)
 
     def found(self, on_progress: OnProgress = ignore_progress) -> Found:
         """Read the run, whatever the order of its rows; once, if it is looked at several times."""
@@ -88,31 +92,21 @@ class Lookup:
         listing = found.listing
         return (
             found.judgments is self.judgments
-            and self._tied_rank <= (found.tied_rank is not None)
-            and self._scores <= (found.score is not None)
+            and self.tied_rank <= (found.tied_rank is not None)
+            and self.scores <= (found.score is not None)
             and (not self.listed or (listing is not None and self.ids <= listing.docs))
         )
-
-    @property
-    def _tied_rank(self) -> bool:
-        return "tied_rank" in self.columns
-
-    @property
-    def _scores(self) -> bool:
-        """Return whether scores of all queries are compared, and there are any."""
-        pooled = any(map(JUDGED_FRAME.of_whole_input, self.columns))
-        return pooled and SCORE in self.run.scanned.mapping
 
     def nothing_found(self) -> Found:
         """Return what the run has of the judgments before it is read."""
         listing = None
         if self.listed:
-            listing = Listing(tied_rank=self._tied_rank, docs=self.ids, k_max=self.policies.k_max)
+            listing = Listing(tied_rank=self.tied_rank, docs=self.ids, k_max=self.policies.k_max)
         return Found(
             self.judgments,
             self.policies,
-            tied_rank=self._tied_rank,
-            scores=self._scores,
+            tied_rank=self.tied_rank,
+            scores=self.scores,
             listing=listing,
         )
 

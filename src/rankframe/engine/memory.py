@@ -72,16 +72,20 @@ def not_held(max_memory: str | int | None) -> str | None:
     )
 
 
+def shared_limit(sides: Sequence[InputTable], max_memory: str | int | None = None) -> int:
+    """Return the limit of inputs in bytes: as they were opened with, or else `max_memory`."""
+    limits = [side.limit for side in sides if side.limit is not None]
+    return min(limits) if limits else limit_of(max_memory)
+
+
 def bytes_at_once(*sides: InputTable) -> int:
     """Return the number of bytes of these inputs that may be read ahead."""
-    limits = [side.limit for side in sides if side.limit is not None]
-    return int(min(limits, default=limit_of(None)) * _AT_ONCE)
+    return int(shared_limit(sides) * _AT_ONCE)
 
 
 def bytes_for_partitions(*sides: InputTable) -> int:
     """Return what the partitions of these inputs under way may need together, in bytes."""
-    limits = [side.limit for side in sides if side.limit is not None]
-    return int(for_rows(min(limits, default=limit_of(None))) * _PARTITION_SHARE)
+    return int(for_rows(shared_limit(sides)) * _PARTITION_SHARE)
 
 
 def need_of(table: pl.DataFrame, row_bytes: int) -> int:
@@ -176,7 +180,7 @@ def count_partitions(
 
     A `max_memory` that one query alone exceeds is refused.
     """
-    limit = limit_of(max_memory)
+    limit = shared_limit(sides, max_memory)
     needs = [estimated_need(side, size, limit) for side, size in zip(sides, row_bytes, strict=True)]
     partitions = partitions_for(sum(needs), limit)
     if partitions > 1 and max_memory is not None:

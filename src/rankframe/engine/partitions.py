@@ -29,7 +29,7 @@ from rankframe.core.errors import (
     OutputError,
     UnreadableInputError,
 )
-from rankframe.core.memory_budget import MemoryBudget
+from rankframe.core.memory_budget import MemoryBudget, map_ahead
 from rankframe.core.messages import number_of
 from rankframe.core.progress import Progress, Report
 from rankframe.engine.accumulator import Accumulator
@@ -42,7 +42,7 @@ from rankframe.io.scratch import room_for, scratch_folder
 from rankframe.io.validate import check_rows, count_rows
 from rankframe.kernel.duplicates import deduplicate
 
-# Rows of a partition: fewer cost more than they save; more are not even needed.
+# Rows of a partition or a file: fewer cost more than they save; more are not even needed.
 _LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
 # Rows after which memory is given back: this takes some milliseconds.
 _TRIM_ROWS = 1 << 17
@@ -136,24 +136,21 @@ def _evaluate_ahead(
     Reading waits while the partitions under way need more than the budget.
     """
 
-    def work(left: pl.DataFrame, right: pl.DataFrame, need: int) -> Accumulator:
-        with budget.releasing(need):
-            return evaluate(left, right)
-
-    workers = os.cpu_count() or 1
-    waiting: deque[tuple[Future[Accumulator], int]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
+    def acquired() -> Iterator[tuple[pl.DataFrame, pl.DataFrame, int]]:
         for left, right in partitions:
-            rows = left.height + right.height
             need = sum(map(need_of, (left, right), row_bytes))
             budget.acquire(need)
-            waiting.append((pool.submit(work, left, right, need), rows))
-            del left, right
-            if len(waiting) > workers:
-                future, rows = waiting.popleft()
-                yield future.result(), rows
-        for future, rows in waiting:
-            yield future.result(), rows
+            yield left, right, need
+            del left, right  # not held while the next ones are read
+
+    def work(item: tuple[pl.DataFrame, pl.DataFrame, int]) -> tuple[Accumulator, int]:
+        left, right, need = item
+        with budget.releasing(need):
+            return evaluate(left, right), left.height + right.height
+
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        yield from map_ahead(pool, work, acquired(), cores)
 
 
 def _refuse_lost_rows(whole: Accumulator, names: Sequence[str], rows: Sequence[int]) -> None:
@@ -340,8 +337,8 @@ class _SortedInput:
 
 
 _SEED = 20_011
-# Rows that a file has at the most, and bytes of a page: partitions are decoded one at a time.
-_MOST_ROWS, _PAGE = 1 << 20, 1 << 16
+# Bytes of a page: partitions are decoded one at a time.
+_PAGE = 1 << 16
 
 
 class HashedPartitions:

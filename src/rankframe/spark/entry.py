@@ -142,7 +142,9 @@ def evaluate(
         columns=columns,
         attributes=attributes,
         intervals=intervals,
-        items_by=ItemsBy.given(items_by, averaged, judgments=judged is not None),
+        items_by=None
+        if items_by is None
+        else ItemsBy.from_names(items_by, averaged, judgments=judged is not None),
     )
     if judged is not None:
         evaluation = evaluation.with_max_grade(_checked_grades(averaged, judged))
