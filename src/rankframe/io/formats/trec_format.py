@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, Literal, NoReturn
+from typing import IO, Final, Literal
 
 import polars as pl
 
@@ -172,10 +172,12 @@ def some_lines(
             .alias(LINE)
         )
     role = role or _kind_of(lines[LINE][0])
-    wrong = _of_other_fields(lines, role)
+    line, names = pl.col(LINE), FIELDS[role]
+    wrong = lines.filter(line.str.count_matches(" ", literal=True) != len(names) - 1)
+    if role == "run":
+        wrong = wrong.filter(~_only_followed(line))
     if wrong.height:
         return pl.DataFrame(), Mistakes(role, lines.height, fields=Bad.of(wrong))
-    names = FIELDS[role]
     fields = lines.select(
         pl.col(LINE)
         .str.split_exact(" ", len(names) - 1)
@@ -191,16 +193,13 @@ def some_lines(
     if role == "qrels":
         kept = fields.with_columns(values).select(QUERY, DOC, RELEVANCE, ITERATION)
         return _without_iteration(kept), mistakes
-    if not exact and not (_may_be_rounded(values) and _rounded(fields)):
+    beyond = (beyond_float(SCORE, pl.String()) != 0).any()
+    if not exact and not (_may_be_rounded(values) and fields.select(beyond).item()):
         fields = fields.with_columns(values)
     ranks = fields[RANK].cast(pl.Float64, strict=False)
     # trec_eval never reads the rank field, so some tools leave other things there.
     kept = [] if ranks.null_count() else [ranks]
     return fields.select(QUERY, DOC, SCORE).with_columns(kept), mistakes
-
-
-def _rounded(fields: pl.DataFrame) -> bool:
-    return bool(fields.select((beyond_float(SCORE, pl.String()) != 0).any()).item())
 
 
 def whole_grades(grades: pl.Series) -> pl.Series:
@@ -219,32 +218,21 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
                 "TREC text cannot hold them. Write another format."
             )
     if RELEVANCE in frame.columns:
-        _refuse_lost_groups(frame)
+        lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
+        if GROUP in frame.columns and frame[GROUP].null_count():
+            lost.append("judgments that are about no group, next to those that are")
+        if lost:
+            raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
         group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)
         columns = [pl.col(QUERY), group.alias(ITERATION), pl.col(DOC), pl.col(RELEVANCE)]
     else:
-        columns = [
-            pl.col(QUERY),
-            pl.lit("Q0").alias("q0"),
-            pl.col(DOC),
-            pl.col(RANK),
-            pl.col(SCORE)
-            if SCORE in frame.columns
-            else -pl.col(RANK).cast(pl.Float64).alias(SCORE),
-            pl.lit(tag).alias("tag"),
-        ]
+        score = -pl.col(RANK).cast(pl.Float64).alias(SCORE)
+        score = pl.col(SCORE) if SCORE in frame.columns else score
+        q0, name = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
+        columns = [pl.col(QUERY), q0, pl.col(DOC), pl.col(RANK), score, name]
     frame.select(columns).write_csv(
         target, include_header=False, separator=" ", quote_style="never"
     )
-
-
-def _refuse_lost_groups(frame: pl.DataFrame) -> None:
-    """Refuse columns that TREC text has no field for."""
-    lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
-    if GROUP in frame.columns and frame[GROUP].null_count():
-        lost.append("judgments that are about no group, beside those that are")
-    if lost:
-        raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
 
 
 def is_comment(line: str) -> bool:
@@ -284,13 +272,6 @@ def _kind_of(first_line: str) -> Kind:
     return "run" if len(first_line.split()) > len(FIELDS["qrels"]) else "qrels"
 
 
-def _of_other_fields(lines: pl.DataFrame, role: Kind) -> pl.DataFrame:
-    """Return the lines with a wrong number of fields."""
-    blanks = len(FIELDS[role]) - 1
-    wrong = lines.filter(pl.col(LINE).str.count_matches(" ", literal=True) != blanks)
-    return wrong.filter(~_only_followed(pl.col(LINE))) if role == "run" else wrong
-
-
 def _only_followed(line: pl.Expr) -> pl.Expr:
     """Return whether a line of a run is only followed by words.
 
@@ -298,12 +279,8 @@ def _only_followed(line: pl.Expr) -> pl.Expr:
     """
     fields = line.str.split_exact(" ", len(FIELDS["run"])).struct
     rank, tag, word = (fields.field(f"field_{index}") for index in (3, _TAG, len(FIELDS["run"])))
-    number = pl.Float64
-    return (
-        word.is_not_null()
-        & rank.cast(number, strict=False).is_not_null()
-        & tag.cast(number, strict=False).is_null()
-    )
+    is_rank, is_number = (f.cast(pl.Float64, strict=False).is_not_null() for f in (rank, tag))
+    return word.is_not_null() & is_rank & ~is_number
 
 
 def _is_number(text: str) -> bool:
@@ -355,28 +332,18 @@ class Mistakes:
         """Refuse a text that has mistakes, or no lines."""
         if not self.lines:
             raise EmptyInputError(role or "input", name)
-        _refuse_field_count(self, name)
-        if self.numbers.count:
-            _refuse(self.numbers, name, f"the {NUMERIC[self.kind]} is not a number")
-
-
-def _refuse_field_count(found: Mistakes, name: str) -> None:
-    role, wrong = found.kind, found.fields
-    if not wrong.count:
-        return
-    expected, has = len(FIELDS[role]), len(wrong.text.split(" "))
-    if wrong.count == found.lines and has == len(FIELDS["run" if role == "qrels" else "qrels"]):
-        looks, needed = ("a run", "qrels") if role == "qrels" else ("qrels", "a run")
-        raise UnreadableInputError(
-            name,
-            f"it looks like {looks}, where {needed} should be",
-            "The judgments come first, then the run",
-        )
-    problem = f"{has} {'field' if has == 1 else 'fields'} where {role} lines have {expected}"
-    if role == "run" and has > expected:
-        problem += " (more may follow if the rank is a number, the tag not)"
-    _refuse(wrong, name, problem)
-
-
-def _refuse(bad: Bad, name: str, problem: str) -> NoReturn:
-    raise MalformedLineError(name, bad.number + 1, bad.text, problem, bad.count)
+        kind, bad, problem = self.kind, self.numbers, f"the {NUMERIC[self.kind]} is not a number"
+        if self.fields.count:
+            bad, expected, has = self.fields, len(FIELDS[kind]), len(self.fields.text.split(" "))
+            other = FIELDS["run" if kind == "qrels" else "qrels"]
+            if bad.count == self.lines and has == len(other):
+                looks, needed = ("a run", "qrels") if kind == "qrels" else ("qrels", "a run")
+                looks_like = f"it looks like {looks}, where {needed} should be"
+                advice = "The judgments come first, then the run"
+                raise UnreadableInputError(name, looks_like, advice)
+            fields = "field" if has == 1 else "fields"
+            problem = f"{has} {fields} where {kind} lines have {expected}"
+            if kind == "run" and has > expected:
+                problem += " (more may follow if the rank is a number, the tag not)"
+        if bad.count:
+            raise MalformedLineError(name, bad.number + 1, bad.text, problem, bad.count)
