@@ -11,8 +11,9 @@ is below the one above it. Engines break ties as they please, and a sorted query
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NoReturn, TypeAlias
 
 import polars as pl
@@ -92,16 +93,12 @@ class Shape:
     @property
     def type(self) -> pl.Struct:
         """The type that a line is decoded into."""
-        text = {path: self._kind(path) for path in self.fields.values()}
-        faults = {(*self.outer, *path): pl.String() for path, _, _ in self.engine.faults}
-        hit: dict[Path, pl.DataType] = {
-            self.engine.doc: pl.String(),
-            self.engine.score: pl.Float64(),
-        }
-        hit |= {path: self._kind(path) for path in self.hit_fields.values() if path not in hit}
-        return struct_of(
-            {**text, **faults, (*self.outer, *self.engine.hits): pl.List(struct_of(hit))}
-        )
+        engine = self.engine
+        hit = {path: self._kind(path) for path in self.hit_fields.values()}
+        hit |= {engine.doc: pl.String(), engine.score: pl.Float64()}
+        line = {path: self._kind(path) for path in self.fields.values()}
+        line |= {(*self.outer, *path): pl.String() for path, _, _ in engine.faults}
+        return struct_of({**line, (*self.outer, *engine.hits): pl.List(struct_of(hit))})
 
     def _kind(self, path: Path) -> pl.DataType:
         return pl.List(pl.String()) if path in self.listed else pl.String()
@@ -112,11 +109,11 @@ def shape_of(first_values: Sequence[Any], user_names: Collection[str] = ()) -> S
 
     `user_names`: the user's names of columns: paths with dots, from the line or a hit on.
     """
-    found = [(value, *place) for value in first_values if (place := _place(value))]
+    found = [(value, place) for value in first_values if (place := _place(value))]
     if not found:
         return None
-    _, engine, outer = found[0]
-    lines = [value for value, *_ in found]
+    engine, outer = found[0][1]
+    lines = [value for value, _ in found]
     hits = [
         hit
         for value in lines
@@ -126,21 +123,16 @@ def shape_of(first_values: Sequence[Any], user_names: Collection[str] = ()) -> S
     fields: dict[str, Path] = {}
     hit_fields: dict[str, Path] = {}
     listed: set[Path] = set()
+    places = ((hit_fields, hits), (fields, lines))
     for name in user_names:
-        for path in (tuple(name.split(".")), (name,)):
-            for into, values in ((hit_fields, hits), (fields, lines)):
-                member = next(
-                    (
-                        found_value
-                        for found_value in (_at(v, path) for v in values)
-                        if found_value is not None
-                    ),
-                    None,
-                )
-                if member is not None and name not in (*fields, *hit_fields) and _is_value(member):
-                    into[name] = path
-                    if isinstance(member, list):
-                        listed.add(path)
+        paths = product((tuple(name.split(".")), (name,)), places)
+        for path, (into, values) in paths:
+            members = (_at(value, path) for value in values)
+            member = next((found for found in members if found is not None), None)
+            if _is_value(member) and name not in (*fields, *hit_fields):
+                into[name] = path
+                if isinstance(member, list):
+                    listed.add(path)
     for value in lines:
         for name, member in value.items():
             if plain_name(name) in _QUERIES and _is_value(member) and not isinstance(member, list):
@@ -174,30 +166,18 @@ def error_in(value: Any) -> str | None:
 
 def _place(value: Any) -> tuple[Engine, Path] | None:
     """Return the engine and the path of the outermost response in a value."""
-    if not isinstance(value, Mapping):
-        return None
     level: list[tuple[Path, Any]] = [((), value)]
     for _ in range(_DEEPEST):
-        for path, inner in level:
-            for engine in ENGINES:
-                if _has_hits(inner, engine):
-                    return engine, path
-        level = list(_inside(level))
+        level = [(path, inner) for path, inner in level if isinstance(inner, Mapping)]
+        for (path, inner), engine in product(level, ENGINES):
+            hits = _at(inner, engine.hits)
+            bare = engine.bare and isinstance(hits, list)
+            if isinstance(hits, list) and (
+                not bare or any(_at(hit, engine.doc) is not None for hit in hits)
+            ):
+                return engine, path
+        level = [((*path, name), member) for path, inner in level for name, member in inner.items()]
     return None
-
-
-def _has_hits(value: Any, engine: Engine) -> bool:
-    hits = _at(value, engine.hits)
-    if not isinstance(hits, list):
-        return False
-    return not engine.bare or any(_at(hit, engine.doc) is not None for hit in hits)
-
-
-def _inside(level: Sequence[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
-    for path, member in level:
-        for name, inner in member.items():
-            if isinstance(inner, Mapping):
-                yield (*path, name), inner
 
 
 def _at(value: Any, path: Path) -> Any:
@@ -275,17 +255,18 @@ def read_responses(
         queries: the names of the queries, in order; None if a field of each response has it.
         inside: the path of an array of responses in each text; None if each text is a response.
     """
-    kind = shape.type if inside is None else pl.List(shape.type)
+    kind: pl.DataType = shape.type
+    if inside is not None:
+        kind = struct_of({inside: pl.List(kind)}) if inside else pl.List(kind)
     full = texts.filter(pl.col(LINE).str.strip_chars().str.len_bytes() > 0)
     try:
-        line = pl.col(LINE).str.json_decode(struct_of({inside: kind}) if inside else kind)
+        line = pl.col(LINE).str.json_decode(kind)
         decoded = full.select(_field(line, inside or ()).alias(LINE))
         if inside is not None:
             decoded = decoded.explode(LINE, empty_as_null=False, keep_nulls=True)
         rows = _exploded(decoded, shape).collect(engine="streaming")
     except pl.exceptions.PolarsError as error:
-        lines = full.collect()[LINE]
-        _refuse_undecoded(lines, struct_of({inside: kind}) if inside else kind, name, error)
+        _refuse_undecoded(full.collect()[LINE], kind, name, error)
     return _checked(rows, shape, name, queries)
 
 
@@ -294,36 +275,27 @@ def _exploded(decoded: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
     engine, line, hit = shape.engine, pl.col(LINE), pl.col(_HIT)
     hits = _field(line, (*shape.outer, *engine.hits))
     faults = [
-        _field(line, (*shape.outer, *path))
-        .str.contains(pattern)
-        .fill_null(value=False)
-        .alias(fault)
-        for path, pattern, fault in engine.faults
+        _field(line, (*shape.outer, *path)).str.contains(sign).fill_null(value=False).alias(fault)
+        for path, sign, fault in engine.faults
     ]
-    columns = [_text(line, path, shape).alias(name) for name, path in shape.fields.items()]
-    of_hits = [_text(hit, path, shape).alias(name) for name, path in shape.hit_fields.items()]
     several = [
         _field(hit, p).list.len() > 1 for p in shape.hit_fields.values() if p in shape.listed
     ]
-    return (
-        decoded.with_row_index(_AT)
-        .select(
-            _AT,
-            *faults,
-            hits.is_null().alias(_NO_HITS),
-            *columns,
-            hits.alias(_HIT),
-            pl.int_ranges(1, hits.list.len() + 1, dtype=pl.UInt32).alias(_RANK),
-        )
-        .explode(_HIT, _RANK, empty_as_null=True, keep_nulls=True)
-        .select(
-            pl.exclude(_HIT, _RANK),
-            _field(hit, engine.doc).alias(DOC),
-            pl.col(_RANK).alias(RANK),
-            _field(hit, engine.score).alias(SCORE),
-            *of_hits,
-            pl.any_horizontal(pl.lit(value=False), *several).fill_null(value=False).alias(_SEVERAL),
-        )
+    responses = decoded.with_row_index(_AT).select(
+        _AT,
+        *faults,
+        hits.is_null().alias(_NO_HITS),
+        *(_text(line, path, shape).alias(name) for name, path in shape.fields.items()),
+        hits.alias(_HIT),
+        pl.int_ranges(1, hits.list.len() + 1, dtype=pl.UInt32).alias(_RANK),
+    )
+    return responses.explode(_HIT, _RANK, empty_as_null=True, keep_nulls=True).select(
+        pl.exclude(_HIT, _RANK),
+        _field(hit, engine.doc).alias(DOC),
+        pl.col(_RANK).alias(RANK),
+        _field(hit, engine.score).alias(SCORE),
+        *(_text(hit, path, shape).alias(name) for name, path in shape.hit_fields.items()),
+        pl.any_horizontal(pl.lit(value=False), *several).fill_null(value=False).alias(_SEVERAL),
     )
 
 
@@ -362,7 +334,7 @@ def _checked(
     if queries is not None:
         rows = rows.with_columns(_named(queries, first.height, name).gather(rows[_AT]))
     else:
-        rows = _with_queries(rows, first, shape, name)
+        _refuse_unnamed(first, shape, name)
     rows = rows.filter(pl.col(RANK).is_not_null())
     if rows.is_empty():
         raise EmptyInputError("run", name)
@@ -374,8 +346,8 @@ def _checked(
     return rows.drop(_AT, _SEVERAL, *faults, *([] if agrees else [SCORE]))
 
 
-def _with_queries(rows: pl.DataFrame, first: pl.DataFrame, shape: Shape, name: str) -> pl.DataFrame:
-    """Return the rows if a field says which query each response answers; else refuse them."""
+def _refuse_unnamed(first: pl.DataFrame, shape: Shape, name: str) -> None:
+    """Refuse responses unless a field says which query each answers."""
     if not shape.fields:
         count, whose = first.height, shape.engine.name
         what = f"a response of {whose}" if count == 1 else f"{count:,} responses of {whose}"
@@ -387,37 +359,31 @@ def _with_queries(rows: pl.DataFrame, first: pl.DataFrame, shape: Shape, name: s
             ", or give their names in order: ",
             'rf.from_responses(source, queries=["q1", …]), rankframe convert --queries FILE',
         )
-    for column in shape.fields:
-        ids = first[column].drop_nulls()
-        if len(ids) == first.height > ids.n_unique() and len(shape.fields) == 1:
-            twice = ids.filter(ids.is_duplicated())
-            raise UnreadableInputError(
-                name,
-                f"more than one response answers the same query ({twice.n_unique():,} of them), "
-                f"e.g. {shorten(str(twice[0]))!r}",
-                "Give each query one response, with all its hits",
-            )
-    return rows
+    ids = first[next(iter(shape.fields))].drop_nulls()
+    if len(ids) == first.height > ids.n_unique() and len(shape.fields) == 1:
+        twice = ids.filter(ids.is_duplicated())
+        raise UnreadableInputError(
+            name,
+            f"more than one response answers the same query ({twice.n_unique():,} of them), "
+            f"e.g. {shorten(str(twice[0]))!r}",
+            "Give each query one response, with all its hits",
+        )
 
 
 def _named(queries: Sequence[str], count: int, name: str) -> pl.Series:
     names = pl.Series(QUERY, list(map(str, queries)), dtype=pl.String)
+    twice, problem = names.filter(names.is_duplicated()), ""
     if len(names) != count:
-        raise UnreadableInputError(
-            name, f"it holds {count:,} responses, and queries has {len(names):,} names"
-        )
-    if names.n_unique() < count:
-        twice = names.filter(names.is_duplicated())
-        raise UnreadableInputError(
-            name, f"queries has {twice.n_unique():,} names more than once, e.g. {twice[0]!r}"
-        )
+        problem = f"it holds {count:,} responses, and queries has {len(names):,} names"
+    elif len(twice):
+        problem = f"queries has {twice.n_unique():,} names more than once, e.g. {twice[0]!r}"
+    if problem:
+        raise UnreadableInputError(name, problem)
     return names
 
 
 def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exception) -> NoReturn:
     """Find the first line that cannot be decoded, by bisection, and say what is wrong with it."""
-    if not len(lines):
-        raise UnreadableInputError(name, _said(error)) from error
     low, high = 0, len(lines)
     while high - low > 1:
         middle = (low + high) // 2
@@ -426,20 +392,17 @@ def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exc
             low = middle
         except pl.exceptions.PolarsError as found:
             high, error = middle, found
-    if len(lines) == 1:
-        parse_json(lines[0], name)
-        raise UnreadableInputError(name, _said(error)) from error
+    reason = str(error).split("\n", maxsplit=1)[0].removeprefix("error deserializing JSON: ")
+    problem = f"this is not what a response looks like ({shorten(reason.rstrip('.'), 120)})"
+    if len(lines) <= 1:
+        for line in lines:
+            parse_json(line, name)
+        raise UnreadableInputError(name, problem) from error
     try:
         json.loads(lines[low])
-        problem = _said(error)
     except ValueError as wrong:
         problem = f"this is not JSON ({getattr(wrong, 'msg', wrong)})"
     raise MalformedLineError(name, low + 1, lines[low], problem, 1) from error
-
-
-def _said(error: Exception) -> str:
-    reason = str(error).split("\n", maxsplit=1)[0].removeprefix("error deserializing JSON: ")
-    return f"this is not what a response looks like ({shorten(reason.rstrip('.'), 120)})"
 
 
 def _field(column: pl.Expr, path: Path) -> pl.Expr:
