@@ -44,36 +44,33 @@ _PREFIX = re.compile(
 def open_database(kind: str, place: str, selection: str | None, name: str) -> RawTable:
     """Open a table or a query of a database: of a file, or at the address of a server."""
     if kind == "sqlite":
-        return RawTable(_held(_sqlite_file(place), selection, name).lazy())
+        return RawTable(_held(Path(place).expanduser(), selection, name).lazy())
     ask = _duckdb(place, name) if kind == "duckdb" else _postgresql(place)
     with _explained(name, lambda: _tables(ask)):
         query = _query(selection, name, lambda: _tables(ask))
         with ask(_select(query)) as batches:
-            schema = pl.DataFrame(batches.schema.empty_table()).schema
+            empty = pl.DataFrame(batches.schema.empty_table())
             # What polars does not know, or takes for mere bytes: uuid, numeric, json of PostgreSQL.
             odd = [
                 column
-                for column, kind in schema.items()
-                if kind == pl.Binary or _is_extension(kind)
+                for column, kind in empty.schema.items()
+                if kind == pl.Binary
+                or isinstance(kind, pl.BaseExtension)
+                or type(kind).__name__ == "Extension"
             ]
-            table = None if odd else _small(batches)
-    if table is not None:
-        return RawTable(table.lazy())
-    types = {column: pl.String() if column in odd else kind for column, kind in schema.items()}
+            tables, rows, size = [empty], 0, 0
+            for batch in () if odd else batches:
+                tables.append(pl.DataFrame(batch))
+                rows, size = rows + tables[-1].height, size + tables[-1].estimated_size()
+                if rows > _FEW_ROWS or size > _FEW_BYTES:
+                    break
+            else:
+                if not odd:
+                    return RawTable(pl.concat(tables, rechunk=True).lazy())
+    types = {
+        column: pl.String() if column in odd else kind for column, kind in empty.schema.items()
+    }
     return RawTable(_streamed(ask, query, types, odd, name), seekable=False)
-
-
-def _small(batches: Any) -> pl.DataFrame | None:
-    """Read all batches as a table; return None if they are many, or large."""
-    tables: list[pl.DataFrame] = [pl.DataFrame(batches.schema.empty_table())]
-    for batch in batches:
-        tables.append(pl.DataFrame(batch))
-        if (
-            sum(table.height for table in tables) > _FEW_ROWS
-            or sum(table.estimated_size() for table in tables) > _FEW_BYTES
-        ):
-            return None
-    return pl.concat(tables, rechunk=True)
 
 
 def is_query(source: object) -> bool:
@@ -118,10 +115,6 @@ def _streamed(
                 yield pl.DataFrame(batch).cast({column: types[column] for column in columns})
 
     return lazy_table(types, read)
-
-
-def _is_extension(kind: Any) -> bool:
-    return type(kind).__name__ == "Extension" or isinstance(kind, pl.BaseExtension)
 
 
 def _query(selection: str | None, name: str, tables: Callable[[], list[str]]) -> str:
@@ -189,10 +182,6 @@ def _postgresql(place: str) -> Ask:
     return ask
 
 
-def _sqlite_file(place: str) -> Path:
-    return Path(place).expanduser()
-
-
 def _held(path: Path, selection: str | None, name: str) -> pl.DataFrame:
     """Read a table or a query of a SQLite file."""
     if not path.is_file():
@@ -223,18 +212,14 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
         unknown = re.search(r"(?:relation|[Tt]able with name|no such table:) \"?([\w.]+)", reason)
         near = ""
         if unknown:
-            found = _or_none(tables)
+            try:
+                found = tables()
+            except Exception:  # noqa: BLE001 (it is asked for a hint alone)
+                found = []
             near = did_you_mean(unknown[1], found) or (f"It has {listing(found)}" if found else "")
         elif "different configuration" in reason or "Could not set lock" in reason:
             near = "It is open for writing: close it, or give the connection itself, with a query"
         raise UnreadableInputError(name, reason, near) from error
-
-
-def _or_none(tables: Callable[[], list[str]]) -> list[str]:
-    try:
-        return tables()
-    except Exception:  # noqa: BLE001 (it is asked for a hint alone)
-        return []
 
 
 def _said(error: Exception) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -94,22 +95,22 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     """
     found = [file for file in map(Path, sizes) if all(map(_is_data, file.parts))]
     files = [file for file in found if PARQUET.has(file.suffix.lower())]
+    other_files = [str(file) for file in found if not PARQUET.has(file.suffix.lower())]
+    keys = {tuple(_hive_columns(file.parent)) for file in files}
+    problem, advice = "", ""
     if not files:
-        raise UnreadableInputError(name, "there is no .parquet file in this folder")
-    if other_files := [file for file in found if not PARQUET.has(file.suffix.lower())]:
-        raise UnreadableInputError(
-            name,
-            f"{len(other_files):,} of its {len(found):,} files are not Parquet, e.g. "
-            f"{str(other_files[0])!r}",
-            "Take them out of the folder, or give the files themselves: a pattern such as "
-            f"'{root}/*.parquet'",
-        )
-    refuse_empty_parts({f"{root}/{file}": sizes[str(file)] for file in files}, name)
-    keys = {_hive_columns(file.parent) for file in files}
-    if len(keys) > 1:
-        raise UnreadableInputError(
-            name, f"its folders do not all have the same columns in their names: {sorted(keys)}"
-        )
+        problem = "there is no .parquet file in this folder"
+    elif other_files:
+        count = f"{len(other_files):,} of its {len(found):,} files"
+        problem = f"{count} are not Parquet, e.g. {other_files[0]!r}"
+        instead = f"or give the files themselves: a pattern such as '{root}/*.parquet'"
+        advice = f"Take them out of the folder, {instead}"
+    elif len(keys) > 1:
+        problem = f"its folders do not all have the same columns in their names: {sorted(keys)}"
+    else:
+        refuse_empty_parts({f"{root}/{file}": sizes[str(file)] for file in files}, name)
+    if problem:
+        raise UnreadableInputError(name, problem, advice)
     paths, inside = [f"{root}/{file}" for file in files], keys.pop()
     if not inside:
         return pl.scan_parquet(paths, glob=False, hive_partitioning=False, **reached)
@@ -122,13 +123,9 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     )
     own = {column for path in each for column in path.collect_schema()}
     if twice := [column for column in columns if column in own or columns.count(column) > 1]:
-        raise UnreadableInputError(
-            name,
-            f"{twice[0]!r} is a column of its files and in the name of a folder"
-            if twice[0] in own
-            else f"{twice[0]!r} is in the names of two folders, one within the other",
-            "Rename one of them",
-        )
+        where = "in the names of two folders, one within the other"
+        where = "a column of its files and in the name of a folder" if twice[0] in own else where
+        raise UnreadableInputError(name, f"{twice[0]!r} is {where}", "Rename one of them")
     # Ids in folder names stay as they are written: 007 is not 7.
     types = dict.fromkeys(columns, pl.String)
     frame = pl.scan_parquet(paths, glob=False, hive_partitioning=True, hive_schema=types, **reached)
@@ -140,14 +137,12 @@ def _visible_files(folder: Path) -> list[Path]:
     found: list[Path] = []
     visited: set[str] = set()
     for where, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(where)
-        folders[:] = [] if real in visited else sorted(filter(_is_data, folders))
-        found += (
-            []
-            if real in visited
-            else (Path(where, file_name) for file_name in names if _is_data(file_name))
-        )
+        if (real := os.path.realpath(where)) in visited:
+            folders.clear()
+            continue
         visited.add(real)
+        folders[:] = sorted(filter(_is_data, folders))
+        found += (Path(where, file_name) for file_name in filter(_is_data, names))
     return sorted(found)
 
 
@@ -155,19 +150,16 @@ def _is_data(name: str) -> bool:
     return not (name.startswith(".") or (name.startswith("_") and "=" not in name))
 
 
-def _hive_columns(path: Path) -> tuple[str, ...]:
-    return tuple(part.split("=")[0] for part in path.parts if "=" in part)
+def _hive_columns(path: Path) -> list[str]:
+    return [part.split("=")[0] for part in path.parts if "=" in part]
 
 
 def refuse_empty_parts(sizes: Mapping[str, int], name: str) -> None:
     """Refuse empty files among others: something was cut short."""
     empty = [file for file, size in sizes.items() if size == 0]
     if empty:
-        raise UnreadableInputError(
-            name,
-            f"{len(empty):,} of its {len(sizes):,} files are empty, e.g. {empty[0]!r}",
-            "Write them again, or remove them",
-        )
+        problem = f"{len(empty):,} of its {len(sizes):,} files are empty, e.g. {empty[0]!r}"
+        raise UnreadableInputError(name, problem, "Write them again, or remove them")
 
 
 def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
@@ -181,33 +173,45 @@ def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
 
 def open_delta(root: str, name: str) -> pl.LazyFrame:
     """Open a Delta table as it is now: without removed files and removed rows."""
-    try:
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415 (an optional part)
-    except ImportError as error:
-        raise MissingExtraError("reading a Delta table", "delta") from error
-    try:
-        frame = pl.scan_delta(root, storage_options=_for_delta(scheme_of(root)))
+    scheme = scheme_of(root)
+    options = {key: str(value) for key, value in polars_options(scheme).items()} if scheme else {}
+    if options.get("aws_endpoint_url", "").startswith("http://"):
+        options["aws_allow_http"] = "true"
+    with _opened_as("a Delta table", name):
+        import deltalake  # noqa: F401, PLC0415 (an optional part)
+
+        frame = pl.scan_delta(root, storage_options=options if scheme else None)
         frame.collect_schema()
-    except (DeltaError, pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise _refused(name, "a Delta table", error) from error
     return frame
 
 
 def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:
     """Open an Iceberg table by a file of its metadata."""
-    try:
-        import pyiceberg.exceptions  # noqa: F401, PLC0415 (an optional part)
-    except ImportError as error:
-        raise MissingExtraError("reading an Iceberg table", "iceberg") from error
     # polars would warn that it lacks a faster planner, which matters for thousands of files.
     os.environ.setdefault("POLARS_ICEBERG_PLANNER", "pyiceberg")
-    place = metadata if scheme_of(metadata) else Path(metadata).absolute().as_uri()
-    try:
-        frame = pl.scan_iceberg(place, storage_options=_for_iceberg(scheme_of(metadata)))
+    scheme = scheme_of(metadata)
+    place = metadata if scheme else Path(metadata).absolute().as_uri()
+    options = polars_options(scheme) if scheme else None
+    if options is not None and scheme in S3:
+        options = {other: options[own] for own, other in _PYICEBERG.items() if own in options}
+    with _opened_as("an Iceberg table", name):
+        import pyiceberg.exceptions  # noqa: F401, PLC0415 (an optional part)
+
+        frame = pl.scan_iceberg(place, storage_options=options)
         frame.collect_schema()
-    except Exception as error:  # whatever pyiceberg's readers of files raise
-        raise _refused(name, "an Iceberg table", error) from error
     return frame
+
+
+@contextmanager
+def _opened_as(kind: str, name: str) -> Iterator[None]:
+    """Explain why a folder cannot be opened as such a table."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(f"reading {kind}", kind.split()[1].lower()) from error
+    except Exception as error:  # whatever the libraries that read files raise
+        reason = shorten(str(error).strip().split("\n", maxsplit=1)[0].rstrip(" .:"), 200)
+        raise UnreadableInputError(name, f"it cannot be opened as {kind} ({reason})") from error
 
 
 def _latest(files: list[str]) -> str:
@@ -222,30 +226,3 @@ def _latest(files: list[str]) -> str:
         return int(found[1]) if found else -1, file
 
     return max(files, key=version)
-
-
-def _for_delta(scheme: str) -> dict[str, str] | None:
-    if not scheme:
-        return None
-    options = {key: str(value) for key, value in polars_options(scheme).items()}
-    if options.get("aws_endpoint_url", "").startswith("http://"):
-        options["aws_allow_http"] = "true"
-    return options
-
-
-def _for_iceberg(scheme: str) -> dict[str, Any] | None:
-    if not scheme:
-        return None
-    options = polars_options(scheme)
-    if scheme not in S3:
-        return options
-    return {
-        pyiceberg_name: options[name]
-        for name, pyiceberg_name in _PYICEBERG.items()
-        if name in options
-    }
-
-
-def _refused(name: str, kind: str, error: Exception) -> UnreadableInputError:
-    reason = str(error).strip().split("\n", maxsplit=1)[0].rstrip(" .:")
-    return UnreadableInputError(name, f"it cannot be opened as {kind} ({shorten(reason, 200)})")
