@@ -18,7 +18,7 @@ def assert_same(judgments: Path, run: Path, kind: RelFormat, names: str, **how: 
     measures = [name for name in NICKNAMES[names] if name not in ("runid", "num_q")]
     theirs = by_trec_eval(judgments, run, kind, measures, **how)
     options = TrecOptions(rel_format=kind, **how)
-    found = evaluate_trec(str(judgments), str(run), measures, options).result.per_query
+    found = evaluate_trec(str(judgments), str(run), measures, options).values
     assert {row.pop("query_id"): row for row in found.to_dicts()} == theirs
 
 

@@ -149,7 +149,7 @@ def test_values_by_definition(seed: int, judged_only: bool, tmp_path: Path) -> N
     options = TrecOptions(
         level=level, deepest=depth, judged_only=judged_only, rel_format="qrels_jg"
     )
-    found = evaluate_trec(str(qrels), str(run), measures, options).result.per_query
+    found = evaluate_trec(str(qrels), str(run), measures, options).values
     for row in found.to_dicts():
         query = row.pop("query_id")
         of = scores[query]

@@ -11,7 +11,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.opening import open_table
-from rankframe.trec_eval.grouped import GroupFormat, placed, read_grouped
+from rankframe.trec_eval.grouped import GroupFormat, place_documents, read_grouped
 from tests.support.group_cases import PREFS, RUN
 from tests.support.trec_cases import Output
 
@@ -101,13 +101,14 @@ def test_documents_have_places_as_ranked_then_by_id(tmp_path: Path) -> None:
     path.write_text("q u s e 1\nq u s d 2\nq u s c 1\nq u s b 1\nq v s a 1\nz u s a 1\n")
     run = open_table({"q": {"x": 3.0, "d": 2.0, "b": 2.0}, "y": {"a": 1.0}}, "run", None)
     rows = read_grouped(str(path), "prefs")
-    given = placed(rows, run, "doc_asc", None)
-    assert given.queries.to_list() == ["q", "z"]
-    assert given.in_run.tolist() == [True, False]
-    assert given.retrieved.tolist() == [2, 0]
+    given = place_documents(rows, run, "doc_asc", None)
+    queries = given.select("query_id", "in_run", "retrieved").unique(maintain_order=True)
+    assert queries.rows() == [("q", True, 2), ("z", False, 0)]
     # b and d have equal scores; a, c and e were not retrieved
-    places = dict(given.rows.filter(query_id="q").select("doc_id", "place").iter_rows())
+    places = dict(given.filter(query_id="q").select("doc_id", "place").iter_rows())
     assert places == {"b": 0, "d": 1, "a": 2, "c": 3, "e": 4}
-    assert placed(rows, run, "doc_desc", None).rows.filter(doc_id="d")["place"].to_list() == [0]
-    assert placed(rows, run, "doc_asc", 2).retrieved.tolist() == [1, 0]
-    assert placed(rows, run, "doc_asc", 0).retrieved.tolist() == [0, 0]
+    other_order = place_documents(rows, run, "doc_desc", None)
+    assert other_order.filter(doc_id="d")["place"].to_list() == [0]
+    for depth, retrieved in ((2, [1, 0]), (0, [0, 0])):
+        given = place_documents(rows, run, "doc_asc", depth).unique("query_id", maintain_order=True)
+        assert given["retrieved"].to_list() == retrieved

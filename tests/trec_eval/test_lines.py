@@ -11,8 +11,14 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.trec_eval.lines import Line, has_gains, lines_of
-from rankframe.trec_eval.measures import MEASURES, parse_measures, written_as
+from rankframe.trec_eval.measures import (
+    MEASURES,
+    Line,
+    has_gains,
+    lines_of,
+    parse_measures,
+    written_as,
+)
 from tests.support.trec_cases import CHOSEN, LEFT_OUT, OFFICIAL, QRELS, QUERIES, RUN, SUMMARY
 
 
@@ -264,7 +270,10 @@ def test_parameters_twice_are_refused_and_cutoffs_twice_are_joined(refusal) -> N
 def test_lines_come_in_trec_evals_order_whatever_was_asked_for_first() -> None:
     found = asked("success.1", "map", "runid", "P.5")
     assert [line.label for line in found] == ["runid", "map", "P_5", "success_1"]
-    assert [(line.per_query, line.summary) for line in found[:2]] == [(False, True), (True, True)]
+    assert [(line.measure.per_query, line.measure.summary) for line in found[:2]] == [
+        (False, True),
+        (True, True),
+    ]
     assert [len(line.metrics) for line in found] == [0, 1, 1, 1]
 
 
@@ -272,4 +281,4 @@ def test_lines_come_in_trec_evals_order_whatever_was_asked_for_first() -> None:
 def test_a_relstring_travels_as_so_many_numbers(depth: int, numbers: int) -> None:
     (line,) = asked(f"relstring.{depth}")
     assert (line.depth, len(line.metrics)) == (depth, numbers)
-    assert not line.summary
+    assert not line.measure.summary

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import rankframe as rf
-from rankframe.trec_eval.lines import lines_of
 from rankframe.trec_eval.measures import (
     DEFAULTS,
     MEASURES,
     NICKNAMES,
+    lines_of,
     parse_measures,
     refuse_other_judgments,
     written_as,

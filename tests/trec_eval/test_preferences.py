@@ -72,7 +72,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def values(judgments: Path, run: Path, **options: object) -> dict[str, Values]:
     given = TrecOptions(rel_format="prefs", **options)  # type: ignore[arg-type]
-    found = evaluate_trec(str(judgments), str(run), ["all_prefs"], given).result.per_query
+    found = evaluate_trec(str(judgments), str(run), ["all_prefs"], given).values
     return {row.pop("query_id"): row for row in found.to_dicts()}
 
 

@@ -19,7 +19,7 @@ from tests.support.oracles import about
 
 
 def _values(qrels: object, run: object, measures: list[str]) -> dict[str, float]:
-    (values,) = evaluate_trec(qrels, run, measures).result.per_query.to_dicts()
+    (values,) = evaluate_trec(qrels, run, measures).values.to_dicts()
     return values
 
 

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.metrics.names import Metric
 from rankframe.trec_eval import text as trec_text
 from rankframe.trec_eval.evaluate import TrecResult, evaluate_trec
-from rankframe.trec_eval.lines import Line
-from rankframe.trec_eval.measures import Style
+from rankframe.trec_eval.measures import Line, Measure, Style
 from rankframe.trec_eval.text import decimals, texts, write_queries, write_summary, write_tabbed
 from tests.support.oracles import one_list
 
@@ -70,7 +68,7 @@ def test_texts_of_every_style() -> None:
     values = pl.DataFrame({"n": [3.0, 12.0], "x": [0.5, None], "u": [-1.0, 2.5]})
 
     def line(label: str, style: Style) -> Line:
-        return Line(label, style, (Metric(label, expression=pl.lit(1)),), True, True)
+        return Line(label, Measure(label, style=style))
 
     assert texts(line("n", "count"), values).to_list() == ["3", "12"]
     assert texts(line("x", "number"), values).to_list() == ["0.5000", "0.0000"]
@@ -80,7 +78,7 @@ def test_texts_of_every_style() -> None:
 def test_nothing_is_written_of_lines_that_speak_of_all_queries_only() -> None:
     found = evaluate_trec({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["runid", "num_q", "gm_map"])
     file = io.BytesIO()
-    write_queries(file, found.lines, found.result.per_query)
+    write_queries(file, found.lines, found.values)
     assert file.getvalue() == b""
     write_summary(file, found.summary)
     assert file.getvalue().decode().splitlines() == [

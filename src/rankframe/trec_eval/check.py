@@ -14,9 +14,15 @@ from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionErr
 from rankframe.core.messages import number_of
 from rankframe.io.formats.registry import reading
 from rankframe.trec_eval.evaluate import TrecResult
-from rankframe.trec_eval.lines import Line, lines_of
-from rankframe.trec_eval.measures import MEASURES, RelFormat, parse_measures, written_as
-from rankframe.trec_eval.text import ALL, RETRIEVED, one_line, texts, write_tabbed
+from rankframe.trec_eval.measures import (
+    MEASURES,
+    Line,
+    RelFormat,
+    lines_of,
+    parse_measures,
+    written_as,
+)
+from rankframe.trec_eval.text import ALL, one_line, texts, write_tabbed
 
 _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
 _ROW, _PLACE = "_row", "_place"
@@ -144,7 +150,7 @@ def _asked_for(label: str) -> str | None:
 def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
     """Compare every line of an output with ours, if its measure was evaluated."""
     lines = {line.label: line for line in result.lines}
-    values = result.result.per_query
+    values = result.values
     places = values.select(QUERY).with_row_index(_PLACE)
     placed = output.with_row_index(_ROW).join(places, on=QUERY, how="left", maintain_order="left")
     by_label = placed.partition_by(_MEASURE, as_dict=True)
@@ -173,9 +179,8 @@ def _beside(
     """Add our text to the lines of one measure: null where we have no such line."""
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
-    if line.per_query and place.null_count() < len(place):
-        needed = values.select(RETRIEVED, *(metric.label for metric in line.metrics))
-        text = texts(line, needed[place.fill_null(0)])
+    if line.measure.per_query and place.null_count() < len(place):
+        text = texts(line, values.select(line.columns)[place.fill_null(0)])
         computed = pl.when(pl.col(_PLACE).is_not_null()).then(text)
     whole = pl.when(pl.col(QUERY) == ALL).then(pl.lit(summary, pl.String)).otherwise(computed)
     return rows.with_columns(whole.alias(_OURS))

@@ -13,29 +13,37 @@ from typing import IO, Final, get_args
 
 import polars as pl
 
-from rankframe.core.columns import RANK, RELEVANCE
+from rankframe.core.columns import QUERY, RANK, RELEVANCE
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.result import Result
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
-from rankframe.io.inputs import Columns, Source, refuse_absent_columns
+from rankframe.io.inputs import Columns, Source, describe, refuse_absent_columns
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
-from rankframe.trec_eval.group_values import evaluate_groups
-from rankframe.trec_eval.grouped import GroupFormat
-from rankframe.trec_eval.lines import Line, has_gains, lines_of
+from rankframe.trec_eval.grouped import (
+    IN_RUN,
+    GroupFormat,
+    group_values,
+    place_documents,
+    read_grouped,
+)
 from rankframe.trec_eval.measures import (
     DEFAULTS,
+    RETRIEVED,
+    Line,
     RelFormat,
     UnknownMeasureError,
+    has_gains,
+    lines_of,
     parse_measures,
     refuse_other_judgments,
 )
+from rankframe.trec_eval.preferences import PREFERENCE_VALUES, preference_values
 from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
-from rankframe.trec_eval.text import RETRIEVED, summary_frame, write_queries, write_summary
+from rankframe.trec_eval.text import summary_frame, write_queries, write_summary
 
 # trec_eval's level of a document without judgment; one less is a grade below 0.
 _NOT_IN_POOL: Final = -1
@@ -91,28 +99,22 @@ class TrecResult:
     """The lines of an evaluation, and the values behind them."""
 
     lines: list[Line]
-    result: Result
+    # a row for each query
+    values: pl.DataFrame
+    # the number of queries with judgments, and of those that the run lacks
+    judged: int
+    missing: int
     run_id: str
-
-    @property
-    def missing(self) -> int:
-        """Return the number of judged queries that the run lacks."""
-        return int(self.result.count("queries_missing") or 0)
-
-    @property
-    def judged(self) -> int:
-        """Return the number of queries with judgments."""
-        return int(self.result.count("qrels_queries") or 0)
 
     @property
     def summary(self) -> pl.DataFrame:
         """Return `measure` and `text` of the lines over all queries."""
-        return summary_frame(self.lines, self.result, self.run_id)
+        return summary_frame(self.lines, self.values, self.run_id)
 
     def write(self, file: IO[bytes], *, queries: bool = False, summary: bool = True) -> None:
         """Print the lines as trec_eval does, the lines of each query first."""
         if queries:
-            write_queries(file, self.lines, self.result.per_query)
+            write_queries(file, self.lines, self.values)
         if summary:
             write_summary(file, self.summary)
 
@@ -148,7 +150,7 @@ def evaluate_trec(
     lines_of({name: params for name, params in requests.items() if not has_gains({name: params})})
     if options.rel_format != "qrels":
         kind = options.rel_format
-        return _of_groups(qrels, run, kind, lines_of(requests), options, columns, relevance)
+        return _evaluate_groups(qrels, run, kind, lines_of(requests), options, columns, relevance)
     judgments = judgments_of(qrels, columns, relevance)
     documents, run_id = run_of(run, columns)
     refuse_absent_columns(columns, judgments, documents)
@@ -159,13 +161,9 @@ def evaluate_trec(
     metrics = _metrics(lines, options.level)
     evaluation = prepare_evaluation(metrics, options.policies, intervals=Intervals(ci=None))
     with _each_once():
-        result = evaluate_inputs(evaluation, judgments, documents)
-    _refuse_nothing_in_common(result)
-    _refuse_relevant_unjudged(options.level, result)
-    return TrecResult(lines, result, run_id)
 
 
-def _of_groups(
+def _evaluate_groups(
     qrels: Source,
     run: Source,
     kind: GroupFormat,
@@ -179,19 +177,27 @@ def _of_groups(
         raise OptionError(f"--relevance: lines of -R {kind} have levels.")
     documents, run_id = run_of(run, columns)
     refuse_absent_columns(columns, documents)
-    with _each_once():
-        result = evaluate_groups(
-            qrels,
-            documents,
-            lines,
-            kind,
-            complete=options.complete,
-            level=options.level,
-            deepest=options.deepest,
-            judged_only=options.judged_only,
+    by_judges = kind == "qrels_jg"
+    if by_judges and options.level < 0:
+        raise OptionError(
+            f"-l {options.level}: trec_eval would count unjudged documents as relevant. -l 0 "
+            "counts every judged document."
         )
-    _refuse_nothing_in_common(result)
-    return TrecResult(lines, result, run_id)
+    with _each_once():
+        # With equal scores, the higher id comes first; for preferences, the lower one.
+        ties = "doc_desc" if by_judges else "doc_asc"
+        rows = place_documents(read_grouped(qrels, kind), documents, ties, options.deepest)
+    if by_judges:
+        metrics = [metric for line in lines for metric in line.metrics]
+        judged_only = options.judged_only
+        values = group_values(rows, metrics, level=options.level, judged_only=judged_only)
+    else:
+        measures = [line.label for line in lines if line.label in PREFERENCE_VALUES]
+        values = preference_values(rows, measures, describe(qrels, "qrels"))
+    in_run = rows.group_by(QUERY, maintain_order=True).agg(pl.col(IN_RUN).first())[IN_RUN]
+    judged, missing = values.height, int((~in_run).sum())
+    kept = values if options.complete else values.filter(in_run)
+    return _with_queries(TrecResult(lines, kept, judged, missing, run_id))
 
 
 @contextmanager
@@ -205,12 +211,14 @@ def _each_once() -> Iterator[None]:
         ) from error
 
 
-def _refuse_nothing_in_common(result: Result) -> None:
-    if not result.count("queries_evaluated"):
+def _with_queries(result: TrecResult) -> TrecResult:
+    """Return a result; refuse one without queries."""
+    if result.values.is_empty():
         raise NothingInCommonError(
             "the run has none of the judged queries, so there is nothing to average. "
             "Are the query ids the same? (-c counts missing queries as 0.)"
         )
+    return result
 
 
 def exit_code(error: Exception) -> int:
@@ -235,15 +243,14 @@ def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:
     return list(metrics.values())
 
 
-def _refuse_relevant_unjudged(level: int, result: Result) -> None:
+def _refuse_relevant_unjudged(level: int, values: pl.DataFrame) -> None:
     """Refuse a level below 0 if unjudged documents were retrieved, which have a level of -1.
 
     Without such documents, a level below 0 equals level 0.
     """
     if level >= 0:
         return
-    retrieved, pooled = (result[label] or 0 for label in (RETRIEVED, _POOLED))
-    if unjudged := int(retrieved - pooled):
+    if unjudged := int((values[RETRIEVED] - values[_POOLED]).sum()):
         raise OptionError(
             f"-l {level}: trec_eval would count what was retrieved but not judged ({unjudged:,} in "
             "all) as relevant in some measures and not in others. -l 0 counts every judged "

@@ -8,12 +8,10 @@ A group may have subgroups: levels are compared within a subgroup only.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import IO, Final, Literal, TypeAlias
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
@@ -28,6 +26,8 @@ from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
 from rankframe.io.opening import open_table
 from rankframe.io.sources.files import files_at
+from rankframe.metrics.names import Metric
+from rankframe.metrics.parts import Parts, collecting
 from rankframe.trec_eval.sources import in_memory
 
 GroupFormat: TypeAlias = Literal["prefs", "qrels_prefs", "qrels_jg"]
@@ -37,6 +37,9 @@ SUBGROUP: Final = "subgroup"
 # The place of a document among the judged ones of its query: those retrieved as they are ranked,
 # then the others by id, as trec_eval numbers them.
 PLACE: Final = "place"
+GROUP_NUMBER: Final = "_group_number"
+# How many judged documents of the query were retrieved, and whether the run has the query.
+RETRIEVED, IN_RUN = "retrieved", "in_run"
 LINE, NUMBER = "_line", "_number"
 
 _IN_QRELS = (QUERY, GROUP, DOC, RELEVANCE)
@@ -117,25 +120,15 @@ def refusal(bad: pl.DataFrame, name: str, problem: str) -> MalformedLineError:
     return MalformedLineError(name, number + 1, text, problem, bad.height)
 
 
-def number_keys(rows: pl.DataFrame, *keys: str) -> NDArray[np.int64]:
-    """Number the runs of rows that agree in some columns."""
-    return rows.select(pl.struct(keys).rle_id().cast(pl.Int64)).to_series().to_numpy()
+def place_documents(
+    rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None
+) -> pl.DataFrame:
+    """Add a number to each group, the rank and place of each document, how many judged documents of
+    its query were retrieved (they have the first places), and whether the run has the query.
 
-
-@dataclass(frozen=True)
-class Placed:
-    """Grouped judgments beside a run: rows by query, group, subgroup and level, then place."""
-
-    rows: pl.DataFrame
-    # in byte order
-    queries: pl.Series
-    in_run: NDArray[np.bool_]
-    # the number of judged documents retrieved for each query: they have the first places
-    retrieved: NDArray[np.int64]
-
-
-def placed(rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None) -> Placed:
-    """Rank the documents in a run; with a depth of 0, none of them is retrieved."""
+    Rows are sorted by query (in byte order), group, subgroup and level, then place. With a depth of
+    0, no document is retrieved.
+    """
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)
     lookup = Lookup.of(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
@@ -144,15 +137,44 @@ def placed(rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None)
     documents = judged.frame({QUERY, DOC, RANK})
     if deepest == 0:
         documents = documents.with_columns(pl.lit(None, pl.Int64).alias(RANK))
-    documents = documents.sort(QUERY, RANK, DOC, nulls_last=True)
-    documents = documents.with_columns(pl.int_range(pl.len()).over(QUERY).alias(PLACE))
-    order = judged.queries.arg_sort()
-    counted = documents.group_by(QUERY).agg(pl.col(RANK).count()).sort(QUERY)
-    together = rows.join(documents, on=[QUERY, DOC], how="left", maintain_order="left")
-    by = [QUERY, GROUP, SUBGROUP, RELEVANCE, PLACE]
-    return Placed(
-        together.sort(by, descending=[False, False, False, True, False]),
-        judged.queries[order],
-        ~judged.missing[order.to_numpy()],
-        counted[RANK].cast(pl.Int64).to_numpy(),
+    documents = documents.sort(QUERY, RANK, DOC, nulls_last=True).with_columns(
+        pl.int_range(pl.len()).over(QUERY).alias(PLACE),
+        pl.col(RANK).count().over(QUERY).cast(pl.Int64).alias(RETRIEVED),
     )
+    queries = pl.DataFrame({QUERY: judged.queries, IN_RUN: ~judged.missing})
+    documents = documents.join(queries, on=QUERY, how="left")
+    rows = rows.join(documents, on=[QUERY, DOC], how="left")
+    by = [QUERY, GROUP, SUBGROUP, RELEVANCE, PLACE]
+    rows = rows.sort(by, descending=[False, False, False, True, False])
+    return rows.with_columns(pl.struct(QUERY, GROUP).rle_id().cast(pl.Int64).alias(GROUP_NUMBER))
+
+
+def group_values(
+    rows: pl.DataFrame, metrics: Sequence[Metric], *, level: int, judged_only: bool
+) -> pl.DataFrame:
+    """Return the means of metrics over groups, with a row for each query.
+
+    `judged_only`: documents that a group did not judge, or with a negative grade, are dropped.
+    """
+    by = GROUP_NUMBER
+    rows = rows.sort(by, RANK, nulls_last=True)
+    relevant = pl.col("relevant")
+    if judged_only:
+        kept = pl.col(RANK).is_not_null() & (pl.col(RELEVANCE) >= 0)
+        rows = rows.with_columns(pl.when(kept).then(kept.cum_sum().over(by)).alias(RANK))
+    rows = rows.with_columns((pl.col(RELEVANCE) >= level).alias("relevant"))
+    rows = rows.with_columns(
+        relevant.cum_sum().over(by).alias("found"),
+        relevant.sum().over(by).alias("relevant_total"),
+    )
+    with collecting(Parts()) as parts:
+        values = {metric.label: metric.expr() for metric in metrics}
+    # In the order of ranks, then of groups, rounding each sum, as the C program does.
+    reduced = {
+        name: expression.cum_sum().last() if how == "sum" else expression.first()
+        for name, (expression, how) in parts.reductions.items()
+    }
+    groups = rows.group_by(by, maintain_order=True).agg(pl.col(QUERY).first(), **reduced)
+    groups = groups.select(QUERY, **values)
+    mean = pl.col(list(values)).cum_sum().last() / pl.len()
+    return groups.group_by(QUERY, maintain_order=True).agg(mean)

@@ -1,20 +1,35 @@
-"""trec_eval's measures under its own names: the metric that each is, and what -m may say of it."""
+"""trec_eval's measures under its own names: the metric behind each, what -m may say of it, and the
+lines that it prints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from functools import reduce
+from operator import add
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from rankframe.core.errors import OptionError
+import polars as pl
+
+from rankframe.core.columns import RANK, RELEVANCE
+from rankframe.core.errors import OptionError, RankframeError
 from rankframe.core.messages import did_you_mean
 from rankframe.core.options import Average
+from rankframe.metrics import REGISTRY
+from rankframe.metrics.gain import discounted
+from rankframe.metrics.names import Metric
+from rankframe.metrics.order import iprec
+from rankframe.metrics.parts import constant, power, where
+from rankframe.metrics.trec import rndcg
+from rankframe.trec_eval.preferences import PREFERENCE_VALUES
 
 # How a line's value is printed: with four decimals, as a whole number, or in a way of its own.
 Style = Literal["number", "count", "relstring", "runid", "num_q"]
-# Parameters of a measure: none; cutoffs (whole) or points, each with its own line; numbers, or
-# names with numbers, for one line.
-Takes = Literal["nothing", "cutoffs", "points", "numbers", "pairs"]
+# Parameters of a measure: none; cutoffs (whole) or points, each with its own line; or a text for
+# one line.
+Takes = Literal["nothing", "cutoffs", "points", "text"]
 # Kinds of judgments, as -R names them.
 RelFormat: TypeAlias = Literal["qrels", "prefs", "qrels_prefs", "qrels_jg"]
 _PREFS: Final[tuple[RelFormat, ...]] = ("prefs", "qrels_prefs")
@@ -23,6 +38,12 @@ _JUDGMENT_GROUPS: Final[tuple[RelFormat, ...]] = ("qrels_jg",)
 _CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 _POINTS = tuple(i / 10 for i in range(11))
 _MULTIPLES = tuple(i / 5 for i in range(1, 11))
+# A relstring travels as numbers: four bits a document, for as many as a float is exact for.
+DOCUMENTS_A_NUMBER: Final = 13
+# The characters of a relstring: not judged, in the pool but not judged, the grade, a larger grade.
+CODES: Final = "-.0123456789>"
+# The column with the number of documents of a query.
+RETRIEVED: Final = "\0retrieved"
 
 
 class UnknownMeasureError(OptionError):
@@ -31,7 +52,7 @@ class UnknownMeasureError(OptionError):
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of trec_eval: the metric behind it, and its parameters."""
+    """A measure of trec_eval: the metric behind it, its parameters, and where it is printed."""
 
     name: str
     metric: str | None = None
@@ -42,15 +63,197 @@ class Measure:
     style: Style = "number"
     # how it is averaged, if not as the metric
     average: Average | None = None
-    # where it is printed
     per_query: bool = True
     summary: bool = True
     # the kinds of judgments that it evaluates
     reads: tuple[RelFormat, ...] = ("qrels",)
+    # makes its line from the text that followed its dot, if not by setting parameters
+    build: Callable[[_Request], Line] | None = None
 
 
-def _count_of_prefs(name: str) -> Measure:
-    return Measure(name, style="count", average="sum", reads=_PREFS)
+@dataclass(frozen=True)
+class Line:
+    """A line of the output: for every query, at the end for all of them, or both."""
+
+    label: str
+    measure: Measure
+    # one metric; several for a relstring; none for runid, num_q and measures of preferences
+    metrics: tuple[Metric, ...] = ()
+    # the number of documents in a relstring
+    depth: int = 0
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns of values that the line is printed from."""
+        if self.measure.style == "relstring":
+            return [RETRIEVED, *(metric.label for metric in self.metrics)]
+        return [self.label]
+
+    @property
+    def average(self) -> str:
+        """Return how values of queries become one."""
+        if self.metrics:
+            return self.metrics[0].average
+        return "sum" if self.measure.style == "count" else "macro"
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A measure with the text that followed its dot."""
+
+    measure: Measure
+    params: str = ""
+    collection: int = 0
+    grades: Sequence[float] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.measure.name}_{self.params}" if self.params else self.measure.name
+
+    def error(self, problem: object) -> OptionError:
+        dot = "." if self.params else ""
+        return OptionError(f"-m {self.measure.name}{dot}{self.params}: {problem}")
+
+    def metric(self, label: str | None = None, **params: Any) -> Metric:
+        definition = REGISTRY[self.measure.metric or ""]
+        average = self.measure.average or definition.average
+        metric = Metric(label or self.label, average, definition, params)
+        try:
+            metric.build()
+        except RankframeError as error:
+            raise self.error(error) from error
+        return metric
+
+    def line(self, *metrics: Metric, label: str | None = None, depth: int = 0) -> Line:
+        return Line(label or self.label, self.measure, metrics, depth)
+
+    def numbers(self, count: int | None = None) -> list[float]:
+        try:
+            found = [float(part) for part in self.params.split(",")]
+        except ValueError:
+            found = [math.nan]
+        if not all(map(math.isfinite, found)):
+            raise self.error("numbers belong behind the dot, with commas between them.")
+        if count not in (None, len(found)):
+            raise self.error(f"it takes {count} number{'s' * (count != 1)}, not {len(found)}.")
+        return found
+
+    def pairs(self) -> dict[str, float]:
+        parts = [part.partition("=") for part in self.params.split(",")]
+        return {
+            key: _Request(self.measure, value).numbers(1)[0] if equals else self._unpaired(key)
+            for key, equals, value in parts
+        }
+
+    def _unpaired(self, text: str) -> float:
+        raise self.error(f"it takes NAME=NUMBER, with commas between them, not {text!r}.")
+
+
+def _one_a_number(measure: Measure, params: str) -> list[Line]:
+    request = _Request(measure, params)
+    numbers: Sequence[float] = request.numbers() if params else measure.defaults
+    if measure.takes == "cutoffs":
+        labelled = {f"{measure.name}_{int(n)}": int(n) for n in sorted(numbers)}
+    else:
+        labelled = {f"{measure.name}_{n:3.2f}": n for n in sorted(numbers)}
+    return [
+        request.line(request.metric(label, **{measure.sets: n}), label=label)
+        for label, n in labelled.items()
+    ]
+
+
+def _plain(request: _Request) -> Line:
+    return request.line(*([request.metric()] if request.measure.metric else []))
+
+
+def _relstring(request: _Request) -> Line:
+    depth = max(int(request.numbers(1)[0]), 0) if request.params else 10
+    grade, place = pl.col(RELEVANCE), pl.col(RANK) - 1
+    zero, last = CODES.index("0"), len(CODES) - 1
+    code = pl.when(grade < 0).then(CODES.index(".")).otherwise((grade + zero).clip(0, last))
+    numbers = []
+    for first in range(0, depth, DOCUMENTS_A_NUMBER):
+        inside = (place >= first) & (place < min(first + DOCUMENTS_A_NUMBER, depth))
+        number = where(inside, code * power(2, 4 * (place - first))).sum()
+        numbers.append(Metric(f"{request.label}\0{first}", "sum", expression=number))
+    return request.line(*numbers, depth=depth)
+
+
+def _utility(request: _Request) -> Line:
+    a, b, c, d = request.numbers(4) if request.params else (1.0, -1.0, 0.0, 0.0)
+    return request.line(request.metric(a=a, b=b, c=c, d=d, collection=request.collection))
+
+
+def _eleven_point(request: _Request) -> Line:
+    if not request.params:
+        return _plain(request)
+    points = request.numbers()
+    try:
+        precisions = [iprec(recall=point) for point in points]
+    except RankframeError as error:
+        raise request.error(error) from error
+    mean = reduce(add, precisions) / constant(len(points))
+    return request.line(Metric(request.label, expression=mean))
+
+
+def _rndcg(request: _Request) -> Line:
+    # The level plays no part in it, but if nothing reaches the level, trec_eval prints 0.
+    value = pl.when(pl.col("relevant").any()).then(rndcg()).otherwise(0.0)
+    return request.line(Metric(request.label, expression=value))
+
+
+def _set_f(request: _Request) -> Line:
+    return request.line(request.metric(x=request.numbers(1)[0] if request.params else 1.0))
+
+
+def _gained(request: _Request) -> Line:
+    """-m ndcg.1=3,2=9: gains of some grades; the others gain what they are."""
+    if not request.params:
+        return _plain(request)
+    gains = {grade: grade for grade in request.grades if grade >= 0}
+    for grade, gain in request.pairs().items():
+        if not grade.isdigit():
+            raise request.error(f"{grade!r} is no grade: gains read 1=3,2=9.")
+        gains[float(grade)] = gain
+    in_order = [gains[grade] for grade in sorted(gains)]
+    if in_order == sorted(in_order) and not any(gains[g] for g in gains if g == 0):
+        return request.line(request.metric(gain=gains))
+    return request.line(Metric(request.label, expression=_freely_gained(request, gains)))
+
+
+def _freely_gained(request: _Request, gains: Mapping[float, float]) -> pl.Expr:
+    """Return a gained measure for any gains: falling with the grade, negative, or of grade 0.
+
+    The ideal list has the documents of the largest gain first, and none without gain.
+    """
+    grade = pl.col(RELEVANCE)
+    gain = grade.replace_strict(
+        list(gains), list(gains.values()), default=0.0, return_dtype=pl.Float64
+    )
+    reached = where(pl.col(RANK).is_not_null(), discounted(gain, RANK, "log2")).sum()
+    if request.measure.name == "dcg":
+        return reached
+    counts = {level: (grade == level).sum().cast(pl.Int64) for level in gains}
+    ideal = pl.lit(0.0)
+    before = pl.lit(0, pl.Int64)
+    for level in sorted((g for g in gains if gains[g] > 0), key=lambda g: (-gains[g], -g)):
+        # The ideal rank is by grade; here, documents of larger gains come before it.
+        place = pl.col("ideal_rank") - (grade > level).sum().cast(pl.Int64) + before
+        ideal = ideal + where(grade == level, gains[level] / (place + 1).log(2)).sum()
+        before = before + counts[level]
+    if request.measure.name == "ideal_dcg":
+        return ideal
+    return pl.when(ideal > 0).then(reached / ideal).otherwise(0.0)
+
+
+def _persistent(request: _Request) -> Line:
+    """-m rbp.p=0.8, or -m rbp.0.8."""
+    if not request.params:
+        return _plain(request)
+    pairs = request.pairs() if "=" in request.params else {"p": request.numbers(1)[0]}
+    if set(pairs) != {"p"}:
+        raise request.error("it takes p, as in p=0.8, and no gains.")
+    return request.line(request.metric(p=pairs["p"]))
 
 
 # In the order in which trec_eval prints them.
@@ -69,20 +272,20 @@ MEASURES: Final = {
         Measure("recip_rank", "reciprocal_rank"),
         Measure("iprec_at_recall", "iprec", "points", "recall", _POINTS),
         Measure("P", "precision", "cutoffs", defaults=_CUTOFFS),
-        Measure("relstring", takes="numbers", style="relstring", summary=False),
+        Measure("relstring", takes="text", style="relstring", summary=False, build=_relstring),
         Measure("recall", "recall", "cutoffs", defaults=_CUTOFFS),
         Measure("infAP", "infap"),
         Measure("gm_bpref", "bpref", average="geometric", per_query=False),
         Measure("Rprec_mult", "r_precision", "points", "multiple", _MULTIPLES),
-        Measure("utility", "utility", "numbers"),
-        Measure("11pt_avg", "eleven_point", "numbers"),
+        Measure("utility", "utility", "text", build=_utility),
+        Measure("11pt_avg", "eleven_point", "text", build=_eleven_point),
         Measure("binG", "bin_g"),
         Measure("G", "g_measure"),
-        Measure("dcg", "dcg", "pairs"),
-        Measure("ideal_dcg", "ideal_dcg", "pairs"),
-        Measure("ndcg", "ndcg", "pairs"),
+        Measure("dcg", "dcg", "text", build=_gained),
+        Measure("ideal_dcg", "ideal_dcg", "text", build=_gained),
+        Measure("ndcg", "ndcg", "text", build=_gained),
         Measure("ndcg_rel", "ndcg_rel"),
-        Measure("Rndcg", "rndcg"),
+        Measure("Rndcg", "rndcg", build=_rndcg),
         Measure("ndcg_cut", "ndcg", "cutoffs", defaults=_CUTOFFS),
         Measure("map_cut", "average_precision", "cutoffs", defaults=_CUTOFFS),
         Measure("relative_P", "relative_precision", "cutoffs", defaults=_CUTOFFS),
@@ -91,37 +294,24 @@ MEASURES: Final = {
         Measure("set_relative_P", "relative_precision"),
         Measure("set_recall", "set_recall"),
         Measure("set_map", "set_map"),
-        Measure("set_F", "set_f", "numbers"),
+        Measure("set_F", "set_f", "text", build=_set_f),
         Measure("num_nonrel_judged_ret", "num_nonrelevant_judged_retrieved", style="count"),
-        _count_of_prefs("prefs_num_prefs_poss"),
-        _count_of_prefs("prefs_num_prefs_ful"),
-        _count_of_prefs("prefs_num_prefs_ful_ret"),
-        Measure("prefs_simp", reads=_PREFS),
-        Measure("prefs_pair", reads=_PREFS),
-        Measure("prefs_avgjg", reads=_PREFS),
-        Measure("prefs_avgjg_Rnonrel", reads=_PREFS),
-        Measure("prefs_simp_ret", reads=_PREFS),
-        Measure("prefs_pair_ret", reads=_PREFS),
-        Measure("prefs_avgjg_ret", reads=_PREFS),
-        Measure("prefs_avgjg_Rnonrel_ret", reads=_PREFS),
-        Measure("prefs_simp_imp", reads=_PREFS),
-        Measure("prefs_pair_imp", reads=_PREFS),
-        Measure("prefs_avgjg_imp", reads=_PREFS),
-        Measure("map_avgjg", reads=_JUDGMENT_GROUPS),
-        Measure("P_avgjg", takes="cutoffs", defaults=_CUTOFFS, reads=_JUDGMENT_GROUPS),
+        *(
+            Measure(name, style="count" if "_num_" in name else "number", reads=_PREFS)
+            for name in PREFERENCE_VALUES
+        ),
+        Measure("map_avgjg", "average_precision", reads=_JUDGMENT_GROUPS),
+        Measure("P_avgjg", "precision", "cutoffs", defaults=_CUTOFFS, reads=_JUDGMENT_GROUPS),
         Measure(
-            "Rprec_mult_avgjg",
-            takes="points",
-            sets="multiple",
-            defaults=_MULTIPLES,
+            "Rprec_mult_avgjg", "r_precision", "points", "multiple", _MULTIPLES,
             reads=_JUDGMENT_GROUPS,
         ),
         Measure("yaap", "yaap"),
-        Measure("rbp", "trec_rbp", "pairs"),
-        Measure("rbp_resid", "trec_rbp_resid", "pairs"),
+        Measure("rbp", "trec_rbp", "text", build=_persistent),
+        Measure("rbp_resid", "trec_rbp_resid", "text", build=_persistent),
         Measure("unj", "trec_unj", "cutoffs", defaults=(5, 10, 20)),
     )
-}
+}  # fmt: skip
 NICKNAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "official": (
         "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref",
@@ -150,6 +340,39 @@ DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
     "qrels_prefs": ("prefs",),
     "qrels_jg": ("qrels_jg",),
 }
+
+
+def lines_of(
+    requests: Mapping[str, Sequence[str]],
+    *,
+    collection: int | None = None,
+    grades: Sequence[float] = (),
+) -> list[Line]:
+    """Return the lines of measures, in trec_eval's order.
+
+    Args:
+        requests: measures, each with the texts that followed its dot.
+        collection: the number of documents in the collection.
+        grades: the grades that occur.
+    """
+    lines: list[Line] = []
+    for name, measure in MEASURES.items():
+        if name not in requests:
+            continue
+        params = requests[name]
+        if measure.takes in ("cutoffs", "points"):
+            lines += _one_a_number(measure, ",".join(params))
+        elif len(params) > 1:
+            raise OptionError(f"-m {name} is asked for twice: .{' and .'.join(params)}.")
+        else:
+            request = _Request(measure, *params, collection=collection or 0, grades=grades)
+            lines.append((measure.build or _plain)(request))
+    return lines
+
+
+def has_gains(requests: Mapping[str, Sequence[str]]) -> bool:
+    """Tell whether a measure has gains, which need the grades that occur."""
+    return any(MEASURES[name].build is _gained and params for name, params in requests.items())
 
 
 def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:

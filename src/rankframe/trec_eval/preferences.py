@@ -5,143 +5,205 @@ group with several subgroups, preferences are transitive: from a over b and b ov
 c. A run fulfils a preference if it has both documents with the preferred one first, or only the
 preferred one (the preference is then implied).
 
-Pairs of documents are counted for many queries at once.
+A frame has a row for each preference of many queries; measures are expressions over groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import DOC, QUERY, RELEVANCE
-from rankframe.kernel.segments import (
-    number_segments,
-    ranges,
-    running_count,
-    segment_lengths,
-    segment_starts,
-    sort_order,
-    spread,
-)
-from rankframe.trec_eval.grouped import GROUP, PLACE, SUBGROUP, Placed, number_keys, refusal
+from rankframe.kernel.segments import ranges, segment_lengths, segment_starts
+from rankframe.trec_eval.grouped import GROUP_NUMBER as _NUMBER
+from rankframe.trec_eval.grouped import PLACE, RETRIEVED, SUBGROUP, refusal
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # Pairs that are counted together, unless one query has more.
 _PAIRS_AT_ONCE: Final = 1 << 22
-_NUMBER: Final = "_group_number"
+_PARTIAL: Final = "_partial"
+
+_LEVEL, _IN_PLACE = pl.col(RELEVANCE), pl.col("first") < pl.col("second")
+# Whether both documents of a preference were retrieved, or at least one.
+_BOTH, _ANY = pl.col("lacking") == 0, pl.col("lacking") < 2
+# The preferences of a group: all, those with both documents retrieved, those with at least one;
+# those that the run fulfils, implied ones included, and those with both documents retrieved.
+_COUNTS: Final = {
+    "possible": pl.len().cast(pl.Int64),
+    "possible_ret": _BOTH.sum().cast(pl.Int64),
+    "possible_imp": _ANY.sum().cast(pl.Int64),
+    "fulfilled": (_IN_PLACE & _ANY).sum().cast(pl.Int64),
+    "fulfilled_ret": (_IN_PLACE & _BOTH).sum().cast(pl.Int64),
+}
 
 
-@dataclass(frozen=True)
-class Preferences:
-    """The groups of several queries, their documents, and which is preferred to which."""
-
-    # by query: the number of judged documents that were retrieved; they have the first places
-    retrieved: Ints
-    # by group: its query, and whether it has several subgroups
-    query: Ints
-    partial: Flags
-    # by document of a group, sorted by group and place
-    group: Ints
-    place: Ints
-    level: NDArray[np.float64]
-    # by preference: the numbers of these documents
-    preferred: Ints
-    other: Ints
-
-    @property
-    def ended(self) -> Ints:
-        """Return the first place of each group that was not retrieved."""
-        return self.retrieved[self.query]
+def _ratio(above: pl.Expr, below: pl.Expr) -> pl.Expr:
+    return pl.when(below > 0).then(above / below).otherwise(0.0)
 
 
-def preferences(placed: Placed, name: str) -> Iterator[Preferences]:
-    """Yield the preferences of several queries at a time, in their order.
+def _total(shares: pl.Expr) -> pl.Expr:
+    """Sum in the order of the rows, rounding each sum, as the C program does."""
+    return shares.cum_sum().last().fill_null(0.0)
 
+
+def _mean(shares: pl.Expr) -> pl.Expr:
+    """Average over the groups of a query; 0 if the sum is undefined, as in the C program."""
+    total = _total(shares)
+    return pl.when(total.is_nan()).then(0.0).otherwise(total / pl.len())
+
+
+def _sum_ratio(above: str, below: str) -> pl.Expr:
+    return _ratio(pl.col(above).sum(), pl.col(below).sum())
+
+
+def _mean_ratio(above: str, below: str) -> pl.Expr:
+    return _mean(_ratio(pl.col(above), pl.col(below)))
+
+
+def _pair_ratio(fulfilled: pl.Expr, possible: pl.Expr) -> pl.Expr:
+    return _ratio(_total(pl.col("share").filter(fulfilled)), possible)
+
+
+# Measures in the order in which trec_eval prints them: over the groups of a query, or (`prefs_pair`
+# and its like) over the pairs of documents with any preference.
+PREFERENCE_VALUES: Final = {
+    "prefs_num_prefs_poss": pl.col("possible").sum().cast(pl.Float64),
+    "prefs_num_prefs_ful": pl.col("fulfilled").sum().cast(pl.Float64),
+    "prefs_num_prefs_ful_ret": pl.col("fulfilled_ret").sum().cast(pl.Float64),
+    "prefs_simp": _sum_ratio("fulfilled", "possible"),
+    "prefs_pair": _pair_ratio(_ANY, pl.len()),
+    "prefs_avgjg": _mean_ratio("fulfilled", "possible"),
+    "prefs_avgjg_Rnonrel": _mean(pl.col("balanced")),
+    "prefs_simp_ret": _sum_ratio("fulfilled_ret", "possible_ret"),
+    "prefs_pair_ret": _pair_ratio(_BOTH, _BOTH.sum()),
+    "prefs_avgjg_ret": _mean_ratio("fulfilled_ret", "possible_ret"),
+    "prefs_avgjg_Rnonrel_ret": _mean(pl.col("balanced_ret")),
+    "prefs_simp_imp": _sum_ratio("fulfilled", "possible_imp"),
+    "prefs_pair_imp": _pair_ratio(_ANY, _ANY.sum()),
+    "prefs_avgjg_imp": _mean_ratio("fulfilled", "possible_imp"),
+}
+
+
+def preference_values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
+    """Return a column for each measure, and a row for each judged query.
+
+    `rows`: judgments with their places (see `grouped.place_documents`).
     `name`: the judgments, as errors name them.
     """
-    rows = placed.rows
-    starts = segment_starts(rows[QUERY].rle_id().to_numpy())
-    group = number_keys(rows, QUERY, GROUP)
-    sizes = segment_lengths(segment_starts(group), rows.height)
     # At most, each document of a group is compared with all others.
-    pairs = np.add.reduceat(spread(sizes, segment_starts(group), rows.height), starts)
-    firsts = segment_starts(np.cumsum(pairs) // _PAIRS_AT_ONCE)
-    lasts = np.append(firsts[1:], len(starts))
-    bounds = np.append(starts, rows.height)
-    for first, after in zip(firsts.tolist(), lasts.tolist(), strict=True):  # allowed: many queries
-        chunk = rows[int(bounds[first]) : int(bounds[after])]
-        yield _of_some(chunk, placed.retrieved[first:after], name)
+    pairs = pl.len().over(_NUMBER).cast(pl.Int64).cum_sum()
+    rows = rows.with_columns((pairs // _PAIRS_AT_ONCE).alias("batch"))
+    rows = rows.with_columns(pl.col("batch").last().over(QUERY))
+    batches = rows.partition_by("batch", maintain_order=True)
+    return pl.concat(_values(batch, measures, name) for batch in batches)
 
 
-def _of_some(rows: pl.DataFrame, retrieved: Ints, name: str) -> Preferences:
-    query, group = number_keys(rows, QUERY), number_keys(rows, QUERY, GROUP)
-    subgroup = number_keys(rows, QUERY, GROUP, SUBGROUP)
-    level = number_keys(rows, QUERY, GROUP, SUBGROUP, RELEVANCE)
-    first_rows = segment_starts(group)
-    parts = np.maximum.reduceat(subgroup, first_rows) - subgroup[first_rows] + 1
-    partial = parts > 1
-    rows = rows.with_columns(pl.Series(_NUMBER, group))
-    _refuse_unlike(rows.filter(pl.Series(partial[group])), name)
+def _values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
+    documents, preferred, other = _preferences(rows, name)
+    places = documents[PLACE]
+    preferences = documents.select("query", _NUMBER, RETRIEVED)[preferred].with_columns(
+        places[preferred].alias("first"), places[other].alias("second")
+    )
+    lacking = (pl.col(c).ge(pl.col(RETRIEVED)).cast(pl.Int8) for c in ("first", "second"))
+    preferences = preferences.with_columns(pl.sum_horizontal(lacking).alias("lacking"))
+    groups = documents.select(QUERY, "query", _NUMBER).unique(_NUMBER, maintain_order=True)
+    groups = _count(preferences, groups)
+    for suffix in ("", "_ret"):
+        if f"prefs_avgjg_Rnonrel{suffix}" in measures:
+            keeps = _kept(documents, suffix)
+            fewer = preferences.filter(pl.Series(keeps[preferred] & keeps[other]))
+            shares = _balanced_shares(documents, groups, _count(fewer, groups), suffix)
+            groups = groups.with_columns(shares.alias(f"balanced{suffix}"))
+    of_pairs = {m: PREFERENCE_VALUES[m] for m in measures if m.startswith("prefs_pair")}
+    of_groups = {m: PREFERENCE_VALUES[m] for m in measures if m not in of_pairs}
+    values = groups.group_by(QUERY, "query", maintain_order=True).agg(**of_groups)
+    if of_pairs:
+        pairs = _pairs(preferences).group_by("query", maintain_order=True).agg(**of_pairs)
+        values = values.join(pairs, on="query", how="left", maintain_order="left")
+    return values.select(QUERY, pl.col(measures).fill_null(0.0))
+
+
+def _count(preferences: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """Count the preferences of each group."""
+    counts = preferences.group_by(_NUMBER).agg(**_COUNTS)
+    groups = groups.select(QUERY, "query", _NUMBER)
+    groups = groups.join(counts, on=_NUMBER, how="left", maintain_order="left")
+    return groups.with_columns(pl.col(list(_COUNTS)).fill_null(0))
+
+
+def _pairs(preferences: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs of documents with any preference, and the share that the run fulfils.
+
+    They are in the order of the C program, so that sums round alike.
+    """
+    low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
+    width = pl.max_horizontal("first", "second").max() + 1
+    key = ((pl.col("query").cast(pl.Int64) * 3 + pl.col("lacking")) * width + low) * width + high
+    pairs = preferences.group_by(key.alias("pair")).agg(
+        pl.col("query", "lacking").first(), (_IN_PLACE.sum() / pl.len()).alias("share")
+    )
+    return pairs.sort("pair")
+
+
+def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Ints]:
+    """Return the documents of each group, and the numbers of preferred and other documents."""
+    rows = rows.with_columns(
+        pl.col(_NUMBER) - pl.col(_NUMBER).first(),
+        pl.struct(_NUMBER, SUBGROUP).rle_id().alias("part"),
+        pl.struct(_NUMBER, SUBGROUP, RELEVANCE).rle_id().alias("step"),
+    )
+    several = pl.col("part").min() < pl.col("part").max()
+    rows = rows.with_columns(several.over(_NUMBER).alias(_PARTIAL))
+    zero, above = ((test).any().over(_NUMBER, DOC) for test in (_LEVEL == 0, _LEVEL > 0))
+    unlike = rows.filter(_PARTIAL, zero & above)
+    if unlike.height:
+        problem = "the level is 0 in one subgroup of its group, above 0 in another"
+        raise refusal(unlike, name, problem)
     # The rows of a document in one group; its level is that of the last subgroup.
-    place = rows[PLACE].cast(pl.Int64).to_numpy()
-    order = np.lexsort((place, group))
-    firsts = segment_starts(group[order] * (int(place.max()) + 1) + place[order])
-    document = np.empty(rows.height, np.int64)
-    document[order] = number_segments(firsts, rows.height)
-    last = order[np.append(firsts[1:], rows.height) - 1]
+    documents = rows.group_by(_NUMBER, PLACE).agg(
+        pl.col(QUERY, RETRIEVED, _PARTIAL).first(), _LEVEL.last()
+    )
+    documents = documents.sort(_NUMBER, PLACE).with_row_index("document")
+    documents = documents.with_columns(pl.col(QUERY).rle_id().alias("query"))
+    numbers = documents.select(_NUMBER, PLACE, pl.col("document").cast(pl.Int64))
+    joined = rows.join(numbers, on=[_NUMBER, PLACE], how="left", maintain_order="left")
+    document = joined["document"].to_numpy()
     # Rows are sorted by level: the row's document is preferred to all lower levels of its subgroup.
+    subgroup, level = rows["part"].to_numpy(), rows["step"].to_numpy()
     below = np.append(segment_starts(level), rows.height)[level + 1]
     ends = np.append(segment_starts(subgroup), rows.height)[subgroup + 1]
     preferred = np.repeat(document, ends - below)
     other = document[ranges(below, ends - below)]
-    result = Preferences(
-        retrieved,
-        query[first_rows],
-        partial,
-        group[last],
-        place[last],
-        rows[RELEVANCE].to_numpy()[last],
-        preferred,
-        other,
-    )
+    partial = documents[_PARTIAL].to_numpy()[preferred]
     if not partial.any():
-        return result
-    of_partial = partial[result.group[preferred]]
-    more = _closed(result, preferred[of_partial], other[of_partial])
-    conflict = result.group[more[0][more[0] == more[1]]]
+        return documents, preferred, other
+    group = documents[_NUMBER].to_numpy()
+    more_preferred, more_other = _closed(group, preferred[partial], other[partial])
+    conflict = group[more_preferred[more_preferred == more_other]]
     if len(conflict):
         problem = "its group prefers some document to itself, over others"
         raise refusal(rows.filter(pl.col(_NUMBER) == conflict[0]), name, problem)
-    return replace(
-        result,
-        preferred=np.concatenate((preferred[~of_partial], more[0])),
-        other=np.concatenate((other[~of_partial], more[1])),
+    return (
+        documents,
+        np.concatenate((preferred[~partial], more_preferred)),
+        np.concatenate((other[~partial], more_other)),
     )
 
 
-def _refuse_unlike(rows: pl.DataFrame, name: str) -> None:
-    """Refuse a document of level 0 (not relevant) in one subgroup and above 0 in another."""
-    level = pl.col(RELEVANCE)
-    zero, above = ((test).any().over(_NUMBER, DOC) for test in (level == 0, level > 0))
-    unlike = rows.filter(zero & above)
-    if unlike.height:
-        raise refusal(
-            unlike, name, "the level is 0 in one subgroup of its group, above 0 in another"
-        )
+def _closed(group: Ints, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
+    """Return the transitive closure of preferences, batched by groups of similar size.
 
-
-def _closed(prefs: Preferences, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """Return the transitive closure of preferences, batched by groups of similar size."""
-    starts = segment_starts(prefs.group)
-    sizes = segment_lengths(starts, len(prefs.group))
-    group = prefs.group[preferred]
+    `group`: the group of each document.
+    """
+    starts = segment_starts(group)
+    sizes = segment_lengths(starts, len(group))
+    group = group[preferred]
     # Sizes with the same number of bits differ by less than a factor of 2.
     width = np.frexp(sizes)[1][group]
     more: list[tuple[Ints, Ints]] = [(preferred[:0], other[:0])]
@@ -168,162 +230,69 @@ def _transitive(links: Flags) -> Flags:
     return np.unpackbits(packed, axis=2, count=size).astype(np.bool_)
 
 
-@dataclass(frozen=True)
-class Counts:
-    """The number of preferences of each group, possible and fulfilled.
+# `prefs_avgjg_Rnonrel`: the share of fulfilled preferences in each group, with equally many
+# non-relevant and relevant documents (suffix "_ret": among retrieved documents only). If there are
+# fewer non-relevant documents, some that no run retrieves are added; if there are more, only the
+# first of them count. As in the C program, in groups without subgroups these are also compared with
+# all others of the lowest level.
 
-    Preferences are counted apart with both documents retrieved, with one (implied), and with none.
+_SEEN, _RELEVANT = pl.col(PLACE) < pl.col(RETRIEVED), _LEVEL > 0
+_LOWEST = _LEVEL.min().over(_NUMBER) == _LEVEL
+
+
+def _in_partial(partial: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    return pl.when(_PARTIAL).then(partial).otherwise(whole)
+
+
+def _limit(suffix: str) -> pl.Expr:
+    """Count the relevant documents of a group, as many as non-relevant ones count."""
+    return (_RELEVANT & _SEEN if suffix else _RELEVANT).sum().cast(pl.Int64)
+
+
+def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
+    """Flag the documents that count if there are too many non-relevant ones."""
+    many = _in_partial(_LEVEL == 0, _LOWEST)
+    first = _in_partial(_limit("").over(_NUMBER), _limit(suffix).over(_NUMBER))
+    rows = documents.with_columns(many.alias("many"), first.alias("limit"))
+    many = pl.col("many")
+    keeps = ~many | (many.cum_sum().over(_NUMBER) <= pl.col("limit"))
+    return rows.select(keeps).to_series().to_numpy()
+
+
+def _balanced_shares(
+    documents: pl.DataFrame, groups: pl.DataFrame, fewer: pl.DataFrame, suffix: str
+) -> pl.Series:
+    """Return the share of each group; NaN without any pair to compare.
+
+    `fewer`: the counts of preferences between documents that are kept.
     """
-
-    fulfilled: Ints
-    possible: Ints
-    fulfilled_implied: Ints
-    possible_implied: Ints
-    unseen: Ints
-
-    @classmethod
-    def of(cls, prefs: Preferences, chosen: Flags | slice = slice(None)) -> Counts:
-        """Count the chosen preferences."""
-        preferred, other = prefs.preferred[chosen], prefs.other[chosen]
-        group = prefs.group[preferred]
-        ended, first, second = prefs.ended[group], prefs.place[preferred], prefs.place[other]
-        complete = (first < ended) & (second < ended)
-        neither = (first >= ended) & (second >= ended)
-        implied = ~complete & ~neither
-
-        def count(flags: Flags) -> Ints:
-            return np.bincount(group[flags], minlength=len(prefs.query))
-
-        ahead = first < second
-        return cls(
-            count(complete & ahead),
-            count(complete),
-            count(implied & ahead),
-            count(implied),
-            count(neither),
-        )
-
-    @property
-    def all_fulfilled(self) -> Ints:
-        """Return the fulfilled preferences, implied ones included."""
-        return self.fulfilled + self.fulfilled_implied
-
-    @property
-    def seen_possible(self) -> Ints:
-        """Return the preferences with at least one document retrieved."""
-        return self.possible + self.possible_implied
-
-    @property
-    def all_possible(self) -> Ints:
-        """Return the number of all preferences."""
-        return self.seen_possible + self.unseen
-
-    def both(self, *, retrieved: bool) -> tuple[Ints, Ints]:
-        """Return fulfilled and possible preferences; `retrieved`: with both documents retrieved."""
-        if retrieved:
-            return self.fulfilled, self.possible
-        return self.all_fulfilled, self.all_possible
-
-
-def by_group(prefs: Preferences, counts: Counts, *, retrieved: bool) -> NDArray[np.float64]:
-    """Return the share of fulfilled preferences in each group, with equally many non-relevant and
-    relevant documents (`prefs_avgjg_Rnonrel`); `retrieved`: among retrieved documents only.
-
-    If there are fewer non-relevant documents, some that no run retrieves are added; if there are
-    more, only the first of them count. As in the C program, in groups without subgroups these are
-    also compared with all others of the lowest level. NaN without any pair to compare.
-    """
-    starts = segment_starts(prefs.group)
-    retrieved_rows = prefs.place < prefs.ended[prefs.group]
-    relevant = prefs.level > 0
-    partial = prefs.partial[prefs.group]
-    nonrelevant = np.where(partial, prefs.level == 0, ~relevant)
-
-    def count(flags: Flags) -> Ints:
-        return np.add.reduceat(flags, starts, dtype=np.int64)
-
-    total, found = count(relevant), count(relevant & retrieved_rows)
-    limit = found if retrieved else total
-    lacking = limit - count(nonrelevant & retrieved_rows if retrieved else nonrelevant)
-    lowest = prefs.level == spread(
-        np.minimum.reduceat(prefs.level, starts), starts, len(prefs.level)
+    nonrelevant = _in_partial(_LEVEL == 0, ~_RELEVANT)
+    documents = documents.with_columns(_LOWEST.alias("lowest"))
+    lowest = pl.col("lowest")
+    counted: dict[str, Any] = {
+        "total": _limit(""),
+        "found": _limit("_ret"),
+        "limit": _limit(suffix),
+        "nonrelevant": (nonrelevant & _SEEN if suffix else nonrelevant).sum(),
+        "lowest": (lowest & _SEEN if suffix else lowest).sum(),
+        "seen": (lowest & _SEEN).sum(),
+    }
+    sums = documents.group_by(_NUMBER, maintain_order=True).agg(
+        pl.col(_PARTIAL).first(), **{name: sum_.cast(pl.Int64) for name, sum_ in counted.items()}
     )
-    many = np.where(partial, prefs.level == 0, lowest)
-    first = np.where(prefs.partial, total, limit)[prefs.group]
-    keeps = ~many | (running_count(many, starts) <= first)
-    fewer = Counts.of(prefs, keeps[prefs.preferred] & keeps[prefs.other])
-    among = _among_lowest(count(lowest), count(lowest & retrieved_rows), limit, retrieved=retrieved)
-    above, below = (
-        np.where(lacking >= 0, all_of + lacking * more, some_of + np.where(prefs.partial, 0, extra))
-        for all_of, more, some_of, extra in zip(
-            counts.both(retrieved=retrieved),
-            (found, total),
-            fewer.both(retrieved=retrieved),
-            among,
-            strict=True,
+    lacking = pl.col("limit") - pl.col("nonrelevant")
+    # Pairs of a document of the lowest level with one of the first `limit` of them: the n-th of
+    # them (from 0) has min(n, seen) retrieved documents before it.
+    seen, first = pl.col("seen"), pl.min_horizontal("limit", "lowest")
+    full = pl.min_horizontal(first - 1, seen).clip(0)
+    in_order = full * (full + 1) // 2 + (first - 1 - full).clip(0) * seen
+    sides = [
+        pl.when(lacking >= 0)
+        .then(groups[f"{count}{suffix}"] + lacking * pl.col(relevant))
+        .otherwise(fewer[f"{count}{suffix}"] + _in_partial(pl.lit(0), more))
+        for count, relevant, more in (
+            ("fulfilled", "found", in_order),
+            ("possible", "total", first * pl.col("lowest")),
         )
-    )
-    with np.errstate(invalid="ignore"):
-        return above / below
-
-
-def _among_lowest(
-    all_of: Ints, retrieved_lowest: Ints, limit: Ints, *, retrieved: bool
-) -> tuple[Ints, Ints]:
-    """Count the pairs of a document of the lowest level with one of the first `limit` of them.
-
-    Returns the pairs in order whose first document was retrieved, and all pairs.
-    """
-    first = np.minimum(limit, retrieved_lowest if retrieved else all_of)
-    # The n-th of them (from 0) has min(n, retrieved) retrieved documents before it.
-    full = np.clip(np.minimum(first - 1, retrieved_lowest), 0, None)
-    ordered = full * (full + 1) // 2 + np.clip(first - 1 - full, 0, None) * retrieved_lowest
-    return ordered, first * (retrieved_lowest if retrieved else all_of)
-
-
-@dataclass(frozen=True)
-class PairRatios:
-    """The pairs of documents of each query with any preference.
-
-    both, one, neither: the number of pairs with two, one or no documents retrieved.
-    of_both, of_all: the sum of the shares of preferences that the run fulfils, over the pairs with
-        both documents retrieved, and over those with any.
-    """
-
-    both: Ints
-    one: Ints
-    neither: Ints
-    of_both: NDArray[np.float64]
-    of_all: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, prefs: Preferences) -> PairRatios:
-        """Count the preferences of all groups for and against each pair."""
-        group = prefs.group[prefs.preferred]
-        query = prefs.query[group]
-        first, second = prefs.place[prefs.preferred], prefs.place[prefs.other]
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        ended = prefs.retrieved[query]
-        kind = (low >= ended).astype(np.int64) + (high >= ended)
-        # In the order of the C program, so that sums round alike.
-        order = sort_order(query, kind, low, high)
-        query, kind, low, high = (key[order] for key in (query, kind, low, high))
-        new = np.ones(len(order), np.bool_)
-        new[1:] = np.any([k[1:] != k[:-1] for k in (query, kind, low, high)], axis=0)
-        starts = np.flatnonzero(new)
-        forth = np.add.reduceat((first < second)[order], starts, dtype=np.int64)
-        times = segment_lengths(starts, len(order))
-        query, kind = query[starts], kind[starts]
-        share = forth / times
-        queries = len(prefs.retrieved)
-
-        def count(flags: Flags) -> Ints:
-            return np.bincount(query[flags], minlength=queries)
-
-        def total(flags: Flags) -> NDArray[np.float64]:
-            # rounding each sum, as the C program
-            return np.bincount(query[flags], share[flags], queries).astype(np.float64)
-
-        return cls(
-            count(kind == 0), count(kind == 1), count(kind == 2), total(kind == 0), total(kind < 2)
-        )
+    ]
+    return sums.select(sides[0] / sides[1]).to_series()

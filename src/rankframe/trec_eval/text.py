@@ -18,13 +18,10 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import QUERY
 from rankframe.core.wording import UNSEEN, plain_text
-from rankframe.engine.result import Result
-from rankframe.metrics.names import Metric
 from rankframe.stats.exact import exact_products
-from rankframe.trec_eval.lines import CODES, DOCUMENTS_A_NUMBER, Line
+from rankframe.trec_eval.measures import CODES, DOCUMENTS_A_NUMBER, RETRIEVED, Line
 
 ALL: Final = "all"
-RETRIEVED: Final = "\0retrieved"
 _DECIMALS = 4
 _QUERIES_AT_ONCE = 20_000
 _ONE = 10**_DECIMALS
@@ -34,7 +31,7 @@ _LEAST = 1e-5
 
 def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) -> None:
     """Write the lines of every query, in the order of the values."""
-    shown = [line for line in lines if line.per_query]
+    shown = [line for line in lines if line.measure.per_query]
     if not shown:
         return
     ends = [f"\n{line.label:<22}" for line in shown[1:]]
@@ -49,34 +46,33 @@ def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) 
         write_tabbed(file, pl.DataFrame(named))
 
 
-def summary_frame(lines: Sequence[Line], result: Result, run_id: str) -> pl.DataFrame:
+def summary_frame(lines: Sequence[Line], values: pl.DataFrame, run_id: str) -> pl.DataFrame:
     """Return `measure` and `text` of the lines over all queries."""
-    values = result.per_query
     rows = []
     for line in lines:
-        if line.style == "runid":
+        if line.measure.style == "runid":
             rows.append((line.label, plain_text(run_id)))
-        elif line.style == "num_q":
-            rows.append((line.label, str(int(result.count("queries_evaluated") or 0))))
-        elif line.summary:
-            mean = pl.Series(line.label, [_average(line.metrics[0], values)])
+        elif line.measure.style == "num_q":
+            rows.append((line.label, str(values.height)))
+        elif line.measure.summary:
+            mean = pl.Series(line.label, [_average(values[line.label], line.average)])
             rows.append((line.label, texts(line, mean.to_frame())[0]))
     return pl.DataFrame(rows, schema={"measure": pl.String, "text": pl.String}, orient="row")
 
 
-def _average(metric: Metric, values: pl.DataFrame) -> float:
+def _average(values: pl.Series, average: str) -> float:
     """Average as trec_eval does: query by query, rounding each sum.
 
     An exact sum has other last digits now and then.
     """
-    column = values[metric.label].fill_null(0.0).to_numpy()
-    if metric.average == "geometric":
+    column = values.fill_null(0.0).to_numpy()
+    if average == "geometric":
         column = np.log(np.maximum(column, _LEAST))
     total = float(np.add.accumulate(column)[-1])
-    if metric.average == "sum":
+    if average == "sum":
         return total
     mean = total / len(column)
-    return math.exp(mean) if metric.average == "geometric" else mean
+    return math.exp(mean) if average == "geometric" else mean
 
 
 def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:
@@ -106,10 +102,10 @@ def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:
 
 def texts(line: Line, values: pl.DataFrame, end: str = "") -> pl.Series:
     """Return a line's printed value for each query, followed by `end`."""
-    if line.style == "relstring":
+    if line.measure.style == "relstring":
         return _relstrings(line, values) + end
-    numbers = values[line.metrics[0].label]
-    if line.style == "count":
+    numbers = values[line.label]
+    if line.measure.style == "count":
         return numbers.cast(pl.Int64).cast(pl.String) + end
     return decimals(numbers.fill_null(0.0).to_numpy(), end)
 
