@@ -161,6 +161,12 @@ def evaluate_trec(
     metrics = _metrics(lines, options.level)
     evaluation = prepare_evaluation(metrics, options.policies, intervals=Intervals(ci=None))
     with _each_once():
+        result = evaluate_inputs(evaluation, judgments, documents)
+    judged, missing = (
+        int(result.count(item) or 0) for item in ("qrels_queries", "queries_missing")
+    )
+    _refuse_relevant_unjudged(options.level, result.per_query)
+    return _with_queries(TrecResult(lines, result.per_query, judged, missing, run_id))
 
 
 def _evaluate_groups(

@@ -27,7 +27,7 @@ from rankframe.io.inputs import Source, describe
 from rankframe.io.opening import open_table
 from rankframe.io.sources.files import files_at
 from rankframe.metrics.names import Metric
-from rankframe.metrics.parts import Parts, collecting
+from rankframe.metrics.parts import collecting
 from rankframe.trec_eval.sources import in_memory
 
 GroupFormat: TypeAlias = Literal["prefs", "qrels_prefs", "qrels_jg"]
@@ -167,12 +167,12 @@ def group_values(
         relevant.cum_sum().over(by).alias("found"),
         relevant.sum().over(by).alias("relevant_total"),
     )
-    with collecting(Parts()) as parts:
+    with collecting() as parts:
         values = {metric.label: metric.expr() for metric in metrics}
     # In the order of ranks, then of groups, rounding each sum, as the C program does.
     reduced = {
         name: expression.cum_sum().last() if how == "sum" else expression.first()
-        for name, (expression, how) in parts.reductions.items()
+        for name, (expression, how) in parts.items()
     }
     groups = rows.group_by(by, maintain_order=True).agg(pl.col(QUERY).first(), **reduced)
     groups = groups.select(QUERY, **values)
