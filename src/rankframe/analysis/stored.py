@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 
 from rankframe.analysis.systems import System
 from rankframe.core.columns import QUERY
@@ -73,16 +74,12 @@ def _read_source(name: str, source: Source) -> dict[str, System]:
         )
     if isinstance(source, str | os.PathLike):
         with suppress(OSError):  # a name that is too long is refused when it is opened
-            source = Result.read(source) if is_result(_locate(source)) else source
+            path = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
+            place = Remote.at(source) if scheme_of(source) in STORES else path
+            source = Result.read(source) if is_result(place) else source
     if isinstance(source, Result):
         return {name: _from_result(source, name)}
     return _from_table(source, name)
-
-
-def _locate(source: str | os.PathLike[str]) -> Path | Remote:
-    if scheme_of(source) in STORES:
-        return Remote.at(source)
-    return Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
 
 
 def _from_result(result: Result, name: str) -> System:
@@ -110,18 +107,14 @@ def _from_result(result: Result, name: str) -> System:
 def _from_table(source: Source, name: str) -> dict[str, System]:
     table = open_table(source, "queries")
     schema, key = table.raw.collect_schema(), table.mapping[QUERY]
-    columns = [
-        c
-        for c in schema
-        if c not in (key, RUN) and (_is_number(schema[c]) or schema[c] == pl.String)
-    ]
+    columns = [c for c in schema if _is_number(schema[c]) or schema[c] == pl.String]
+    columns = [column for column in columns if column not in (key, RUN)]
     for column in columns:
         refuse_pattern(f"system {name!r}", column)
     runs = [pl.col(RUN).cast(pl.String)] if RUN in schema and not _is_number(schema[RUN]) else []
+    ids = pl.col(key).cast(pl.String).alias(QUERY)
     with reading(table.name):
-        frame = table.raw.select(
-            pl.col(key).cast(pl.String).alias(QUERY), *runs, *columns
-        ).collect()
+        frame = table.raw.select(ids, *runs, *columns).collect()
     check_rows(frame.select(QUERY).lazy(), "the stored table", table.name)
     frame = _keep_numbers(frame, [c for c in columns if c not in PAIR_COUNTS])
     if frame.width == 1 + len(runs):
@@ -132,12 +125,9 @@ def _from_table(source: Source, name: str) -> dict[str, System]:
         raise BadValueError(
             "the stored table", "a null run", frame[RUN].null_count(), "run", "Name every run"
         )
-    if not runs:
-        return {name: _make_system(frame, name)}
-    parts = frame.partition_by(RUN, as_dict=True, include_key=False)
-    if len(parts) == 1:
-        return {name: _make_system(next(iter(parts.values())), name)}
-    return {str(run): _make_system(part, str(run)) for (run,), part in parts.items()}
+    parts = frame.partition_by(RUN, as_dict=True, include_key=False) if runs else {(name,): frame}
+    names = [name] if len(parts) == 1 else [str(run) for (run,) in parts]
+    return {n: _make_system(part, n) for n, part in zip(names, parts.values(), strict=True)}
 
 
 def _is_number(dtype: pl.DataType) -> bool:
@@ -162,9 +152,7 @@ def _keep_numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 def _make_system(values: pl.DataFrame, name: str) -> System:
     """Order values by the bytes of their query ids; refuse repeated queries and infinite values."""
     deduplicate(values.select(QUERY), f"system {name!r}", "error")
-    for label in values.columns:
-        if not values[label].dtype.is_float():
-            continue
+    for label in values.select(cs.float()).columns:
         bad = values.filter(~pl.col(label).is_finite())
         if bad.height:
             raise BadValueError(
