@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.aligned_systems import SystemInputs, open_systems, slices_of
-from rankframe.analysis.systems import Runs
-from rankframe.core.options import Policies
+from rankframe.analysis.aligned_systems import SystemInputs, align, open_systems, slices_of
+from rankframe.analysis.systems import Runs, System
+from rankframe.core.options import Policies, Unpaired
 from rankframe.engine.evaluate import DEFAULT_METRICS
+from rankframe.engine.plan import ABOVE, BELOW, PerQuery
 from rankframe.io.queries import Known, read_attributes
-from tests.support.compared import ATTRIBUTES, QRELS, QUERIES, RUNS, compared, count
+from rankframe.metrics.names import resolve
+from tests.support.compared import (
+    ATTRIBUTES,
+    FAST,
+    LACKING,
+    METRICS,
+    MICRO,
+    QRELS,
+    QUERIES,
+    RUNS,
+    compared,
+    count,
+    rows_of,
+)
 
 
 def test_queries_without_attributes_are_counted() -> None:
@@ -122,3 +137,118 @@ def test_each_query_is_in_one_slice_of_each_way() -> None:
 
 def test_nothing_is_sliced_where_nothing_is_known() -> None:
     assert slices_of(None, Known()) == []
+
+
+def test_unpaired_queries_are_an_error(refusal) -> None:
+    runs = {"old": RUNS["old"], "new": RUNS["new"]}
+    lacking = sorted(q for q in QRELS if q not in RUNS["new"])
+    assert len(lacking) == 2
+    assert refusal(compared, ["map"], runs, missing="skip") == (
+        f"2 of 40 queries are not in every system, e.g. {lacking[0]!r}, which 'new' lacks. "
+        'Pass unpaired="skip" to leave them out, or unpaired="zero" to score them 0.'
+    )
+    assert refusal(compared, unpaired="drop") == (
+        "unpaired='drop' is not one of 'error', 'skip', 'zero'."
+    )
+
+
+def test_unpaired_queries_may_be_left_out() -> None:
+    found = compared(missing="skip", unpaired="skip")
+    common = {q: QRELS[q] for q in QRELS if q not in LACKING}
+    alone = rf.compare(common, RUNS, METRICS, **FAST)
+    assert found.table.equals(alone.table)
+    assert count(found, "queries_compared") == len(common)
+    assert count(found, "queries_unpaired") == len(LACKING)
+    assert count(found, "queries_lacking", "old") == 0
+    assert count(found, "queries_lacking", "new") == sum(q not in RUNS["new"] for q in QRELS)
+    assert f"{len(LACKING)} not in every system: left out" in found.caveat
+
+
+def test_unpaired_queries_may_score_0_or_be_undefined() -> None:
+    found = compared(missing="skip", unpaired="zero")
+    zero = compared()
+    for label in ("ndcg@10", "precision@3"):
+        assert rows_of(found.table, label) == rows_of(zero.table, label)
+    # worse than any lag that there is
+    lag, expected = rows_of(found.table, "lag")[0], rows_of(zero.table, "lag")[0]
+    assert lag == expected
+    assert lag["undefined"] >= len(LACKING)
+    assert count(found, "queries_compared") == 40
+    assert "not in every system: scored 0" in found.caveat
+
+
+def test_systems_without_a_query_in_common_are_refused(refusal) -> None:
+    runs = {"a": {"q0": {"best": 1.0}}, "b": {"q1": {"best": 1.0}}}
+    assert refusal(compared, ["map"], runs, missing="skip", unpaired="skip") == (
+        "the systems have no query in common. Is the key column right?"
+    )
+
+
+def system(queries: str, **columns: list[float | None]) -> System:
+    values = pl.DataFrame({"query_id": list(queries), **columns}, strict=False)
+    return System(PerQuery(values.cast(dict.fromkeys(columns, pl.Float64))))
+
+
+def micro(queries: str, above: list[float], below: list[float]) -> System:
+    values = pl.DataFrame(
+        {"query_id": list(queries), MICRO: [a / b for a, b in zip(above, below, strict=True)]}
+    )
+    sides = {MICRO + ABOVE: above, MICRO + BELOW: below}
+    return System(PerQuery(values.hstack(pl.DataFrame(sides))))
+
+
+def test_systems_with_the_same_queries_stay_as_they_are() -> None:
+    systems = {"a": system("pq", map=[1, 0]), "b": system("pq", map=[0, 1])}
+    for unpaired in get_args(Unpaired):
+        found = align(systems, resolve("map"), unpaired)
+        assert found.by_name is systems
+        assert (found.unpaired, found.lacking) == (0, {"a": 0, "b": 0})
+
+
+def test_what_each_system_lacks_is_counted() -> None:
+    systems = {"a": system("pqr", map=[1, 0.5, 0.25]), "b": system("qrst", map=[1, 2, 3, 4])}
+    found = align(systems, resolve("map"), "skip")
+    assert found.queries.to_list() == ["q", "r"]
+    assert (found.unpaired, found.lacking) == (3, {"a": 2, "b": 1})
+    assert found.by_name["a"].values["map"].to_list() == [0.5, 0.25]
+    assert found.by_name["b"].values["map"].to_list() == [1, 2]
+
+
+def test_what_is_lacking_is_worth_0_or_undefined_where_lower_is_better() -> None:
+    systems = {
+        "a": system("pq", map=[1, None], lag=[1, 2]),
+        "b": system("qr", map=[1, 2], lag=[3, 4]),
+    }
+    found = align(systems, resolve(["map", "lag"]), "zero")
+    assert found.queries.to_list() == ["p", "q", "r"]
+    # what a system itself leaves undefined stays so
+    assert found.by_name["a"].values.rows() == [("p", 1, 1), ("q", None, 2), ("r", 0, None)]
+    assert found.by_name["b"].values.rows() == [("p", 0, None), ("q", 1, 3), ("r", 2, 4)]
+
+
+def test_a_query_that_a_system_lacks_weighs_as_in_the_others() -> None:
+    systems = {"a": micro("pq", [1, 1], [4, 2]), "b": micro("qr", [1, 3], [2, 5])}
+    found = align(systems, resolve([MICRO]), "zero")
+    of = found.values(resolve([MICRO])[0])
+    assert of.above.tolist() == [[1, 1, 0], [0, 1, 3]]
+    assert of.below.tolist() == [[4, 2, 5], [4, 2, 5]]
+
+
+def test_a_query_that_is_undefined_for_one_is_left_out_for_all() -> None:
+    systems = {"a": system("pq", lag=[1, 2]), "b": system("pq", lag=[None, 3])}
+    of = align(systems, resolve("lag"), "error").values(resolve("lag")[0])
+    assert of.complete.tolist() == [False, True]
+    assert of.values.tolist() == [[0, 2], [0, 3]]
+    assert of.below.tolist() == [[0, 1], [0, 1]]
+    assert of.judged is None
+    some = of.take(np.array([1]))
+    assert (some.values.tolist(), some.complete.tolist()) == ([[2], [3]], [True])
+    assert of.take(np.arange(2)) is of
+
+
+def test_values_that_are_not_finite_have_no_mean_to_compare(refusal) -> None:
+    systems = {"a": system("pq", map=[1, 2]), "b": system("pq", map=[math.inf, 3])}
+    aligned = align(systems, resolve("map"), "error")
+    assert refusal(aligned.values, resolve("map")[0]) == (
+        "'map' is not finite for 1 query of 'b': there is no mean of it to compare."
+    )
