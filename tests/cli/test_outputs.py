@@ -14,7 +14,7 @@ from rankframe.cli import outputs
 from rankframe.cli.flags import column_names
 from rankframe.cli.inputs import open_sources, runs_by_name, split_name
 from rankframe.cli.outputs import Output, check_outputs, warn_if_not_held
-from rankframe.core.progress import Progress
+from rankframe.core.options import Progress
 from tests.cli.shell import BM25, DENSE, QRELS, ended, rankframe
 
 

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.core.checks import is_count, is_number, is_pattern
+from rankframe.core.columns import is_pattern
+from rankframe.core.options import is_count, is_number
 
 QRELS, RUN = {"q": {"a": 1}}, {"q": {"a": 1.0}}
 

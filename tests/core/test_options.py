@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.core.checks import is_count, is_number
 from rankframe.core.errors import OptionError
 from rankframe.core.options import (
     Comparing,
@@ -19,6 +18,8 @@ from rankframe.core.options import (
     Policies,
     choices,
     declared,
+    is_count,
+    is_number,
 )
 
 GROUPS = (Policies, PairPolicies, Intervals, Comparing)

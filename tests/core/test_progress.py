@@ -9,7 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.errors import OptionError
-from rankframe.core.progress import Progress
+from rankframe.core.options import Progress
 
 
 def test_rows_are_counted_unless_it_says_otherwise() -> None:

@@ -9,8 +9,7 @@ import polars.selectors as cs
 import pytest
 
 import rankframe as rf
-from rankframe.core.options import PairPolicies
-from rankframe.core.progress import Progress
+from rankframe.core.options import PairPolicies, Progress
 from rankframe.engine.pair_metrics import Pairing
 from rankframe.io.inputs import open_ranking
 from rankframe.kernel import batch, reading

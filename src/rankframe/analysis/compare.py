@@ -30,11 +30,12 @@ from rankframe.core.options import (
     CompareOptions,
     Comparing,
     Intervals,
+    Progress,
+    Report,
     SharedPolicies,
     Storage,
     takes_options,
 )
-from rankframe.core.progress import Progress, Report
 from rankframe.engine.ledger import POLICY
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By

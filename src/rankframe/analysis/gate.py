@@ -26,12 +26,12 @@ from rankframe.core.options import (
     Comparing,
     GateOptions,
     Intervals,
+    Report,
     SharedPolicies,
     Storage,
     Unpaired,
     takes_options,
 )
-from rankframe.core.progress import Report
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.ledger import says_every_relevant
 from rankframe.io.inputs import Columns, Source

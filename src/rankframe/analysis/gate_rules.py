@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from rankframe.analysis.stored import Names, names_of
-from rankframe.core.checks import LONGEST_NAME, is_count, is_number
 from rankframe.core.errors import OptionError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, number_of, sentences, shorten, shown
-from rankframe.core.options import Check, Intervals
+from rankframe.core.options import LONGEST_NAME, Check, Intervals, is_count, is_number
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]
 HOW: Final = (

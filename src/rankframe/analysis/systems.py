@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of
-from rankframe.core.options import Intervals, Policies
-from rankframe.core.progress import Progress, Report
+from rankframe.core.options import Intervals, Policies, Progress, Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.evaluation import prepare_evaluation

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import number_of
-from rankframe.core.progress import Progress, Report
+from rankframe.core.options import Progress, Report
 from rankframe.core.wording import plain_text
 
 if TYPE_CHECKING:

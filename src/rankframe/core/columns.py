@@ -110,6 +110,11 @@ def plain_name(name: str) -> str:
     return _SEPARATORS.sub("", name).lower()
 
 
+def is_pattern(name: str) -> bool:
+    """Tell whether polars reads the name of a column as a pattern for several."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
 class _Written(NamedTuple):
     """How a parameter is written into the name of a column, and read from it."""
 

@@ -162,6 +162,15 @@ def shorten(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def is_text(name: str) -> bool:
+    """Tell whether a name is valid Unicode: names of files may hold other bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def why_unlike(run_ids: Sequence[str], qrels_ids: Sequence[str]) -> str:
     """Return a sentence on how the ids of two inputs differ, or a question if that is unknown.
 

@@ -11,6 +11,7 @@ is a field and a line here; functions, commands and documentation follow
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from functools import cache, wraps
-from numbers import Integral
+from numbers import Integral, Real
 from types import MappingProxyType, NoneType
 from typing import (
     Any,
@@ -34,15 +35,36 @@ from typing import (
     get_type_hints,
 )
 
-from rankframe.core.checks import is_count, is_number
 from rankframe.core.errors import OptionError, UnknownOptionError
 from rankframe.core.messages import Option, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 88
+_LARGEST = (1 << 63) - 1
+# Products and sums of grades, gains and weights up to it do not overflow.
+LARGEST_WEIGHT = 1e100
+# The longest name of a metric or a rule.
+LONGEST_NAME = 1_000
 
 
 # What options take --------------------------------------------------------------------------------
+
+
+def is_number(value: object) -> bool:
+    """Tell whether a value is a number that a float can hold, and not NaN."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:  # a whole number that is too large for a float
+        return False
+
+
+def is_count(value: object) -> bool:
+    """Tell whether a value is a whole number of at least 1, and of at most 64 bits."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        return False
+    return 1 <= int(value) <= _LARGEST
 
 
 class Check(NamedTuple):
@@ -196,6 +218,24 @@ def choices(kind: Any) -> Iterator[str]:
     for part in (kind, *get_args(kind)):
         if get_origin(part) is Literal:
             yield from get_args(part)
+
+
+# Progress -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The current stage, and how much of it is done."""
+
+    stage: str
+    rows: int
+    total_rows: int
+    queries: int
+    # what is counted, if not rows of the inputs
+    unit: str = "rows"
+
+
+Report = Callable[[Progress], None]
 
 
 # Functions that take options ----------------------------------------------------------------------

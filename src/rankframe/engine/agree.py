@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 from typing import Unpack
 
-from rankframe.core.options import AgreeOptions, Intervals, PairPolicies, Storage, takes_options
-from rankframe.core.progress import Report
+from rankframe.core.options import (
+    AgreeOptions,
+    Intervals,
+    PairPolicies,
+    Report,
+    Storage,
+    takes_options,
+)
 from rankframe.engine.accumulator import Averages
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.finish import evaluate_inputs

@@ -8,8 +8,14 @@ from typing import Unpack
 
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
-from rankframe.core.options import EvaluateOptions, Intervals, Policies, Storage, takes_options
-from rankframe.core.progress import Report
+from rankframe.core.options import (
+    EvaluateOptions,
+    Intervals,
+    Policies,
+    Report,
+    Storage,
+    takes_options,
+)
 from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluation import RUN_FRAMES, prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs

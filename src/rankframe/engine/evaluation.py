@@ -17,8 +17,7 @@ import polars as pl
 from rankframe.core.columns import GROUP, RELEVANCE, SHOWN_FRAME
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option
-from rankframe.core.options import Intervals, PairPolicies, Policies
-from rankframe.core.progress import Progress, Report
+from rankframe.core.options import Intervals, PairPolicies, Policies, Progress, Report
 from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.document_metrics import ItemsBy, OverDocuments
 from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan

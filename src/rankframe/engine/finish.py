@@ -18,8 +18,7 @@ from rankframe.core.errors import (
     OptionError,
 )
 from rankframe.core.messages import listing, number_of
-from rankframe.core.options import Intervals, Policies
-from rankframe.core.progress import Report
+from rankframe.core.options import Intervals, Policies, Report
 from rankframe.engine.accumulator import WHOLE, Accumulator, SliceKey, SliceSums
 from rankframe.engine.document_metrics import Aggregate, item_slices
 from rankframe.engine.evaluation import Evaluation, Sides

@@ -31,7 +31,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.memory_budget import MemoryBudget, map_ahead
 from rankframe.core.messages import number_of
-from rankframe.core.progress import Progress, Report
+from rankframe.core.options import Progress, Report
 from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.memory import bytes_at_once, bytes_for_partitions, need_of
 from rankframe.io.formats.registry import READ_ERRORS, reading

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from rankframe.core.checks import LARGEST_WEIGHT
 from rankframe.core.columns import DOC, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.core.errors import DuplicateError, EmptyInputError
 from rankframe.core.memory_budget import MemoryBudget
+from rankframe.core.options import LARGEST_WEIGHT
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
 from rankframe.io.validate import check_rows, first_broken, load_unique

@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 
 import polars as pl
 
-from rankframe.core.checks import is_pattern
 from rankframe.core.columns import (
     DISTANCE,
     DOC,
@@ -23,6 +22,7 @@ from rankframe.core.columns import (
     TEXTS,
     Role,
     Side,
+    is_pattern,
 )
 from rankframe.core.errors import (
     ColumnTypeError,

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rankframe.core.checks import is_text
 from rankframe.core.errors import OutputError
-from rankframe.core.messages import Option, masked
+from rankframe.core.messages import Option, is_text, masked
 from rankframe.io.remote import STORES, Remote, explained, is_address, scheme_of
 
 Named: TypeAlias = str | os.PathLike[str]

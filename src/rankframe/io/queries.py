@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.checks import LARGEST_WEIGHT
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import ColumnTypeError, MissingColumnError, OptionError
 from rankframe.core.messages import Option, number_of, shown
-from rankframe.core.options import Average
+from rankframe.core.options import LARGEST_WEIGHT, Average
 from rankframe.io.column_names import Columns
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import Source, open_table, read_whole, refuse_pattern

@@ -11,10 +11,9 @@ from typing import Literal, NoReturn
 
 import polars as pl
 
-from rankframe.core.checks import LARGEST_WEIGHT
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import BadValueError, EmptyInputError, NoOverlapError
-from rankframe.core.options import Duplicates
+from rankframe.core.options import LARGEST_WEIGHT, Duplicates
 from rankframe.io.input_table import InputTable
 from rankframe.kernel.duplicates import deduplicate
 

@@ -20,11 +20,10 @@ from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_orig
 
 import polars as pl
 
-from rankframe.core.checks import LARGEST_WEIGHT, LONGEST_NAME, is_number, is_pattern
-from rankframe.core.columns import GROUPED_FRAME, JUDGED_FRAME, QUERY
+from rankframe.core.columns import GROUPED_FRAME, JUDGED_FRAME, QUERY, is_pattern
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import shorten, shown
-from rankframe.core.options import Average, GapKind
+from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, Average, GapKind, is_number
 from rankframe.metrics.parts import Parts, Ratio, collecting
 
 P = ParamSpec("P")

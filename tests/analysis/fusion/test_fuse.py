@@ -16,7 +16,7 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.fusion.methods import METHODS
 from rankframe.core.errors import OptionError, OutputError, RankframeError
-from rankframe.core.progress import Progress
+from rankframe.core.options import Progress
 from tests.support.fusing import QRELS, random_runs
 
 ROOT = Path(__file__).parents[3]

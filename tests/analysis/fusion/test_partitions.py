@@ -11,7 +11,7 @@ import rankframe as rf
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns, load_runs, open_runs
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
-from rankframe.core.progress import Progress
+from rankframe.core.options import Progress
 from tests.support.fusing import random_runs
 
 

@@ -29,8 +29,7 @@ from rankframe.analysis.fusion.training import judge_runs
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.errors import DuplicateError, OutputError
 from rankframe.core.messages import Option
-from rankframe.core.options import Storage, takes_options
-from rankframe.core.progress import Progress, Report
+from rankframe.core.options import Progress, Report, Storage, takes_options
 from rankframe.engine.memory import limit_of
 from rankframe.engine.partitions import merge_sorted_files
 from rankframe.frames.lazy_frame import lazy_frame

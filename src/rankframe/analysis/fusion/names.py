@@ -16,10 +16,10 @@ import polars as pl
 from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.norms import NORMS, RAW, Norm, NormalisedStack
 from rankframe.analysis.fusion.registry import Definition, Floats, Method
-from rankframe.core.checks import LARGEST_WEIGHT, LONGEST_NAME, is_number
 from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, number_of, shown
+from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, is_number
 from rankframe.metrics.metric import refuse_long
 from rankframe.metrics.names import read_literal, split_parameters
 

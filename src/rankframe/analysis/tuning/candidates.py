@@ -18,9 +18,9 @@ from rankframe.analysis.fusion.names import define_method, norm_named, parse, re
 from rankframe.analysis.fusion.norms import RAW
 from rankframe.analysis.fusion.registry import Definition, Method
 from rankframe.analysis.tuning.weights import denominator_of, simplex, simplex_size, weights_of
-from rankframe.core.checks import is_number
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, shown
+from rankframe.core.options import is_number
 
 # Values by the name of a parameter; for weights their step, or lists of them.
 Grid: TypeAlias = Mapping[str, Any]

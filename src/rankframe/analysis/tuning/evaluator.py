@@ -20,8 +20,7 @@ from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.columns import DOC, QUERY, RELEVANCE, SCORE
-from rankframe.core.options import Policies
-from rankframe.core.progress import Progress, Report
+from rankframe.core.options import Policies, Progress, Report
 from rankframe.engine.accumulator import Floats, Terms
 from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.lookup import read_judgments

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of
-from rankframe.core.options import Check
+from rankframe.core.options import Check, is_count
 from rankframe.engine.accumulator import Terms
 from rankframe.stats.bootstrap import Hashes, random_words
 from rankframe.stats.exact import Exact, exact_sum

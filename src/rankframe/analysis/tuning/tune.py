@@ -26,12 +26,12 @@ from rankframe.core.options import (
     COUNT,
     Comparing,
     Intervals,
+    Report,
     SharedPolicies,
     Storage,
     TuneOptions,
     takes_options,
 )
-from rankframe.core.progress import Report
 from rankframe.engine.accumulator import Terms
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics

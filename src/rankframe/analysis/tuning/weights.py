@@ -13,9 +13,9 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from rankframe.core.checks import is_number
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import shown
+from rankframe.core.options import is_number
 from rankframe.stats.bootstrap import random_words
 
 Name = TypeVar("Name")

@@ -11,9 +11,8 @@ from typing import IO
 
 import polars as pl
 
-from rankframe.core.checks import is_text
 from rankframe.core.errors import UnreadableInputError
-from rankframe.core.messages import did_you_mean
+from rankframe.core.messages import did_you_mean, is_text
 from rankframe.io.formats.packing import STEP, beginning_of, head_of, unpacked, without_packing
 from rankframe.io.formats.registry import (
     PARQUET,

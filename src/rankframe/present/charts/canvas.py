@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
 import polars as pl
 
 from rankframe.analysis.curves.area import downsample_curve
-from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, shown
-from rankframe.core.options import ChartTheme
+from rankframe.core.options import ChartTheme, is_count
 from rankframe.core.wording import plain_text
 from rankframe.present.charts import marks
 from rankframe.present.charts.chart_inputs import in_words

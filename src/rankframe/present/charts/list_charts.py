@@ -8,9 +8,9 @@ from typing import Any, Unpack
 import polars as pl
 
 from rankframe.analysis.curves.curve import curve
-from rankframe.core.checks import is_count
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of, shown
+from rankframe.core.options import is_count
 from rankframe.core.wording import distinct_texts
 from rankframe.io.lists import from_relevance
 from rankframe.present.charts import marks

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 import polars as pl
 
-from rankframe.core.checks import is_count
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of, shown
+from rankframe.core.options import is_count
 from rankframe.core.wording import distinct_texts
 from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import HEIGHT, Canvas, Chart, Look

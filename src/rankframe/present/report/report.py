@@ -32,11 +32,12 @@ from rankframe.core.options import (
     CompareOptions,
     Comparing,
     Intervals,
+    Progress,
+    Report,
     SharedPolicies,
     Storage,
     takes_options,
 )
-from rankframe.core.progress import Progress, Report
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.evaluation import RUN_FRAMES
