@@ -20,7 +20,7 @@ from rankframe.core.options import Policies
 from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
-from rankframe.frames.matches import Found
+from rankframe.frames.matches import RunMatches
 from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes
 from rankframe.io.validate import load
@@ -33,7 +33,7 @@ AT_K = ["ndcg@5", "precision@5", "map@5", "judged@5", "ndcg(gain=exp2)@3", "reca
 EVERYTHING = [*names_over("judged"), *AT_K, "precision(average=micro)@3", "gm_map", OWN]
 
 
-def looked_up(qrels: Any, run: Any, metrics: Sequence[Metric], policies: Policies) -> Found:
+def looked_up(qrels: Any, run: Any, metrics: Sequence[Metric], policies: Policies) -> RunMatches:
     plan = judged_plan(metrics)
     sides = open_table(qrels, "qrels"), open_table(run, "run")
     return Lookup.of(

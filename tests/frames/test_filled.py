@@ -6,14 +6,15 @@ import numpy as np
 
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.matches import Filled, WithHoles, matched
+from rankframe.frames.matches import MatchedJudgments, WithHoles
 from rankframe.io.opening import open_table
+from rankframe.kernel.segments import query_blocks
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 3}, "q3": {"a": 2}}
 RUN = {"q1": {"x": 3.0, "a": 2.0, "y": 1.0}, "q3": {"z": 1.0}, "other": {"a": 1.0}}
 
 
-def filled() -> Filled:
+def filled() -> MatchedJudgments:
     sides = open_table(QRELS, "qrels"), open_table(RUN, "run")
     columns = ["tied_rank", "pooled_wins"]
     found = Lookup.of(*sides, Policies(), columns, listed=True, ids=True).found()
@@ -22,16 +23,16 @@ def filled() -> Filled:
     holes = holes.some(holes.judgment < 0)
     assert holes.docs is not None
     grades = {"x": 7.0, "y": 8.0, "z": 9.0}
-    part = matched(found, 0, len(found.judgments.starts))
-    return WithHoles.of(part, holes).filled(np.array([grades[doc] for doc in holes.docs]))
+    part = found.select()
+    return WithHoles.from_listed(part, holes).filled(np.array([grades[doc] for doc in holes.docs]))
 
 
-def rows(part: Filled) -> list[set[tuple[str, float, int, float, float]]]:
+def rows(part: MatchedJudgments) -> list[set[tuple[str, float, int, float, float]]]:
     """Of each query: document, grade, rank, mean rank and score."""
     assert part.tied_rank is not None
     assert part.score is not None
     numbers = [column.tolist() for column in (part.grades, part.rank, part.tied_rank, part.score)]
-    every = list(zip(part.docs().to_list(), *numbers, strict=True))
+    every = list(zip(part.docs.to_list(), *numbers, strict=True))
     ends = [*part.starts[1:].tolist(), len(every)]
     return [set(every[a:b]) for a, b in zip(part.starts.tolist(), ends, strict=True)]
 
@@ -53,8 +54,16 @@ def test_holes_join_the_judgments_of_their_query() -> None:
 
 def test_stretches_of_queries() -> None:
     part = filled()
-    assert part.blocks(100) == [(0, 3)]
-    assert [at for a, b in part.blocks(2) for at in range(a, b)] == [0, 1, 2]
-    assert len(part.blocks(2)) > 1
-    pieces = [row for a, b in part.blocks(2) for row in rows(part.some(a, b))]
+    assert query_blocks(part.starts, len(part.rank), 100) == [(0, 3)]
+    assert [at for a, b in query_blocks(part.starts, len(part.rank), 2) for at in range(a, b)] == [
+        0,
+        1,
+        2,
+    ]
+    assert len(query_blocks(part.starts, len(part.rank), 2)) > 1
+    pieces = [
+        row
+        for a, b in query_blocks(part.starts, len(part.rank), 2)
+        for row in rows(part.some(a, b))
+    ]
     assert pieces == EXPECTED

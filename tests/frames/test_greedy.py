@@ -43,13 +43,13 @@ def test_it_is_what_each_query_alone_would_take() -> None:
             np.cumsum([0, *lengths[:-1]]),
             np.array([4 * q + g for q, docs in enumerate(queries) for doc in docs for g in doc]),
         )
-        found = greedy(about, np.array(weights), alpha)
-        assert found.rank.tolist() == [r for ranks, _ in expected for r in ranks]
-        assert found.above.tolist() == [n for _, above in expected for n in above]
-        some = greedy(about, np.array(weights), alpha, deepest=3)
-        assert some.rank.tolist() == np.where(found.rank <= 3, found.rank, 0).tolist()
+        rank, above = greedy(about, np.array(weights), alpha)
+        assert rank.tolist() == [r for ranks, _ in expected for r in ranks]
+        assert above.tolist() == [n for _, counts in expected for n in counts]
+        some, _ = greedy(about, np.array(weights), alpha, deepest=3)
+        assert some.tolist() == np.where(rank <= 3, rank, 0).tolist()
 
 
 def test_nothing_to_take() -> None:
     none = np.empty(0, np.int64)
-    assert not len(greedy(About(none, none, none), np.empty(0), 0.5).rank)
+    assert not len(greedy(About(none, none, none), np.empty(0), 0.5)[0])

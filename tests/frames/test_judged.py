@@ -10,20 +10,19 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.judged import Judgments
-from rankframe.frames.matches import matched
+from rankframe.frames.judged import JudgedFrame
 from rankframe.io.opening import open_table
 
 QRELS = {"q": {"c": 1, "f": 0, "a": 2, "b": 0, "d": -1, "e": 3, "g": 0.5}, "p": {"a": 0, "z": 1}}
 RUN = {"q": {"a": 8.0, "b": 7.0, "c": 6.0, "d": 6.0, "g": 4.0, "x": 9.0, "y": 5.0}}
 
 
-def judged(qrels: Any = QRELS, run: Any = RUN, **options: Any) -> Judgments:
+def judged(qrels: Any = QRELS, run: Any = RUN, **options: Any) -> JudgedFrame:
     columns = ["tied_rank", "pooled_wins"]
     found = Lookup.of(
         open_table(qrels, "qrels"), open_table(run, "run"), Policies(), columns
     ).found()
-    return Judgments(matched(found, 0, len(found.judgments.starts)), **options)
+    return JudgedFrame(found.select(), **options)
 
 
 def test_rows_are_by_query_and_rank_and_then_by_grade() -> None:
@@ -51,7 +50,7 @@ def test_what_is_not_asked_for_is_not_computed(monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError("computed")
 
     for maker in ("_tied_rank", "_pooled", "_ideal_rank_retrieved", "_judged_by_ideal_rank"):
-        monkeypatch.setattr(Judgments, maker, refuse)
+        monkeypatch.setattr(JudgedFrame, maker, refuse)
     frame = rf.judge(QRELS, RUN)
     assert frame.select("rank", "found").collect().height == 9
     with pytest.raises(AssertionError, match="computed"):

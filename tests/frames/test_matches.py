@@ -13,7 +13,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.frames.judgments import IndexedJudgments
-from rankframe.frames.matches import Found, matched
+from rankframe.frames.matches import RunMatches
 from rankframe.kernel.batch import Batch, hashed
 from tests.support.looked_up import by_hand, looked_up
 
@@ -33,9 +33,9 @@ RUN = pl.DataFrame(
 )
 
 
-def new(qrels: pl.DataFrame = QRELS, **policies: Any) -> Found:
+def new(qrels: pl.DataFrame = QRELS, **policies: Any) -> RunMatches:
     table = IndexedJudgments.from_hashed(hashed(qrels.lazy()).collect())
-    return Found(table, Policies(**policies), tied_rank=True, scores=True)
+    return RunMatches(table, Policies(**policies), tied_rank=True, scores=True)
 
 
 def chunk_of(run: pl.DataFrame) -> Batch:
@@ -65,7 +65,7 @@ def test_chunks_in_any_order_give_what_one_gives(policies: Any, backwards: bool)
 def test_by_hand() -> None:
     found = new()
     found.add(chunk_of(RUN))
-    part = matched(found, 0, 3)
+    part = found.select(0, 3)
     # p: a, then x, d and c (2.0, ids descending), then b; q: y and b (5.0), then a; r is missing.
     assert part.rank.tolist() == [1, 5, 4, 3, 3, 2, 1, 0]
     assert part.tied_rank is not None
@@ -82,11 +82,11 @@ def test_stretches_of_queries_are_parts_of_the_whole() -> None:
     for judged_only in (False, True):
         found = new(judged_only=judged_only)
         found.add(chunk_of(RUN))
-        whole, parts = matched(found, 0, 3), [matched(found, 0, 1), matched(found, 1, 3)]
+        whole, parts = found.select(0, 3), [found.select(0, 1), found.select(1, 3)]
         for name in ("rank", "tied_rank", "retrieved", "in_run", "grades"):
             joined = np.concatenate([getattr(part, name) for part in parts])
             assert joined.tolist() == getattr(whole, name).tolist()
-        assert [doc for part in parts for doc in part.docs()] == whole.docs().to_list()
+        assert [doc for part in parts for doc in part.docs] == whole.docs.to_list()
         assert [query for part in parts for query in part.queries] == whole.queries.to_list()
 
 
@@ -105,12 +105,13 @@ def test_the_best_of_two_is_kept(column: str | None) -> None:
     if column is not None:
         run = run.with_columns(pl.Series(column, numbers[column]))
     policies = {"duplicates": "keep_best"}
-    found = Found(new().judgments, Policies(**policies), tied_rank=True, scores=column == "score")  # pyright: ignore[reportArgumentType]
+    scores = column == "score"
+    found = RunMatches(new().judgments, Policies(**policies), tied_rank=True, scores=scores)  # pyright: ignore[reportArgumentType]
     found.add(chunk_of(run))
     assert looked_up(found) == by_hand(QRELS, run, Policies(**policies))  # pyright: ignore[reportArgumentType]
     ranks = dict(zip("abcd", found.rank.tolist(), strict=False))
     assert ranks == {"a": 1 if column else 2, "b": 3 if column else 1, "c": 0, "d": 0}
-    assert found.seen.rows == 5
+    assert found.counts.rows == 5
 
 
 def test_many_chunks_at_once() -> None:

@@ -13,19 +13,19 @@ from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import per_query_values
 from rankframe.frames import judged as module
-from rankframe.frames.judged import Judgments, patterns
-from rankframe.frames.matches import Matched, matched
+from rankframe.frames.judged import JudgedFrame, find_patterns
+from rankframe.frames.matches import MatchedJudgments
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 
 
-def part_of(qrels: Any, run: Any, **options: Any) -> Matched:
+def part_of(qrels: Any, run: Any, **options: Any) -> MatchedJudgments:
     policies = Policies(**options)
     found = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), policies, []).found()
-    return matched(found, 0, len(found.judgments.starts))
+    return found.select()
 
 
-def drawn(seed: int, queries: int = 300) -> Matched:
+def drawn(seed: int, queries: int = 300) -> MatchedJudgments:
     rng = np.random.default_rng(seed)
     docs = [f"d{n}" for n in range(4)]
     qrels = {
@@ -40,7 +40,7 @@ def drawn(seed: int, queries: int = 300) -> Matched:
     return part_of(qrels, run, ties="as_given")
 
 
-def seen(part: Matched) -> list[tuple[Any, ...]]:
+def seen(part: MatchedJudgments) -> list[tuple[Any, ...]]:
     """All that tells a query's kind."""
     ends = [*part.starts[1:].tolist(), len(part.rank)]
     return [
@@ -53,10 +53,10 @@ def seen(part: Matched) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("seed", range(3))
 def test_each_query_is_the_same_as_the_one_that_stands_for_it(seed: int) -> None:
     part = drawn(seed)
-    kinds = patterns(part)
-    those = seen(kinds.part)
+    few, numbers = find_patterns(part)
+    those = seen(few)
     assert len(those) == len({str(one) for one in those}) < len(part.starts) / 2
-    assert [those[at] for at in kinds.of.tolist()] == seen(part)
+    assert [those[at] for at in numbers.tolist()] == seen(part)
 
 
 def test_marks_that_are_equal_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,23 +64,23 @@ def test_marks_that_are_equal_by_chance(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(
         module, "_marks", lambda _r, _g, starts, _n: np.ones_like(starts, np.uint64)
     )
-    kinds = patterns(part)
-    those = seen(kinds.part)
+    few, numbers = find_patterns(part)
+    those = seen(few)
     assert len(those) > 1
-    assert [those[at] for at in kinds.of.tolist()] == seen(part)
+    assert [those[at] for at in numbers.tolist()] == seen(part)
 
 
 def test_queries_that_all_differ_stay_as_they_are() -> None:
     qrels = {f"q{n}": {"a": n} for n in range(1, 50)}
     part = part_of(qrels, {query: {"a": 1.0} for query in qrels})
-    assert patterns(part).part is part
+    assert find_patterns(part)[0] is part
 
 
 def test_values_are_the_same_bits() -> None:
     part = drawn(7)
     plan = judged_plan(resolve(["ndcg@2", "map", "mrr", "bpref", "rbp", "judged@2"]))
-    kinds = patterns(part)
-    values = per_query_values(plan, Judgments(part)).values
-    few = per_query_values(plan, Judgments(kinds.part)).values
-    again = few[pl.Series(kinds.of)].with_columns(values["query_id"])
+    few, numbers = find_patterns(part)
+    values = per_query_values(plan, JudgedFrame(part)).values
+    of_few = per_query_values(plan, JudgedFrame(few)).values
+    again = of_few[pl.Series(numbers)].with_columns(values["query_id"])
     assert again.equals(values)

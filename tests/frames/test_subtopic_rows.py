@@ -29,7 +29,7 @@ def documents(judgments: IndexedJudgments) -> list[tuple[str, str, float]]:
 
 def about(judgments: IndexedJudgments) -> list[tuple[str, str, str | None, float]]:
     """Each document with its groups and the grades of these."""
-    rows = judgments.groups
+    rows = judgments.subtopics
     assert rows is not None
     found = zip(rows.of.tolist(), rows.group.tolist(), rows.grades.tolist(), strict=True)
     return sorted(
@@ -43,7 +43,7 @@ def about(judgments: IndexedJudgments) -> list[tuple[str, str, str | None, float
 
 def test_stretches_and_groups() -> None:
     judgments = judged(TABLE)
-    rows = judgments.groups
+    rows = judgments.subtopics
     assert rows is not None
     assert rows.count(judgments.starts, judgments.height) == 4
     assert rows.without == 1

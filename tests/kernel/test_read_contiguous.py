@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.errors import UnreadableInputError
-from rankframe.frames.matches import Found
+from rankframe.frames.matches import RunMatches
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable, part_of
 from rankframe.io.opening import open_table
@@ -163,14 +163,14 @@ def test_files_that_vanish_half_way_give_an_error_or_the_right_values(
     run = layouts(run_of([10] * 200))[layout]
     qrels = run[::9].select("query_id", "doc_id", relevance=pl.lit(1.0))
     expected = rf.evaluate(qrels, run, "map").per_query
-    folder, add = _files(tmp_path, run), Found.add
+    folder, add = _files(tmp_path, run), RunMatches.add
 
-    def vanish(found: Found, chunk: Batch) -> None:
+    def vanish(found: RunMatches, chunk: Batch) -> None:
         for path in folder.glob("*.parquet"):
             path.unlink(missing_ok=True)
         add(found, chunk)
 
-    monkeypatch.setattr(Found, "add", vanish)
+    monkeypatch.setattr(RunMatches, "add", vanish)
     monkeypatch.setattr(reading, "BATCH_ROWS", 20)
     try:
         values = rf.evaluate(qrels, folder, "map").per_query

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.options import Policies
-from rankframe.frames.matches import Found, Matched, matched
+from rankframe.frames.matches import MatchedJudgments, RunMatches
 from rankframe.kernel import batch
 
 Pair = tuple[str, str]
@@ -67,12 +67,11 @@ def by_hand(qrels: pl.DataFrame, run: pl.DataFrame, policies: Policies) -> ByHan
     return ByHand(places, queries, counted, sorted(pool) if score else None)
 
 
-def looked_up(found: Found) -> ByHand:
+def looked_up(found: RunMatches) -> ByHand:
     """The same of what was found, with mean ranks where these were asked for."""
-    judgments = found.judgments
-    part: Matched = matched(found, 0, len(judgments.starts))
+    part: MatchedJudgments = found.select()
     code = np.repeat(np.arange(len(part.starts)), np.diff(part.starts, append=len(part.rank)))
-    pairs = zip(part.queries.gather(code).to_list(), part.docs().to_list(), strict=True)
+    pairs = zip(part.queries.gather(code).to_list(), part.docs.to_list(), strict=True)
     assert part.tied_rank is not None
     places = {
         pair: (int(rank), float(tied))
@@ -80,11 +79,11 @@ def looked_up(found: Found) -> ByHand:
         if rank
     }
     given = zip(part.retrieved.tolist(), part.in_run.tolist(), strict=True)
-    seen = found.seen
+    seen = found.counts
     return ByHand(
         places,
         dict(zip(part.queries.to_list(), given, strict=True)),
-        (seen.rows, seen.queries, seen.tied, seen.disagreeing, seen.overlap),
+        (seen.rows, seen.queries, seen.tied, seen.contradicting, seen.overlap),
         None if part.pool is None else part.pool.tolist(),
     )
 

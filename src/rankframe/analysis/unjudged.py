@@ -32,11 +32,11 @@ from rankframe.engine.judged_metrics import (
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import Held
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
-from rankframe.frames.judged import Judgments, patterns
-from rankframe.frames.matches import Found, Listed, Matched, WithHoles, matched, unlisted_holes
+from rankframe.frames.judged import JudgedFrame, find_patterns
+from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithHoles, unlisted_holes
 from rankframe.io.queries import Attributes, Known
 from rankframe.kernel.reading import workers
-from rankframe.kernel.segments import number_segments, sort_order
+from rankframe.kernel.segments import number_segments, query_blocks, sort_order
 from rankframe.metrics.gain import discounted, gain_rows
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import where
@@ -78,7 +78,7 @@ def with_bounds(
 
 
 def bound_metrics(
-    found: Found,
+    found: RunMatches,
     metrics: Sequence[Metric],
     *,
     policies: Policies | None = None,
@@ -139,7 +139,7 @@ class _Unjudged:
     """Hold the judgments and the unjudged documents of a run, and evaluate them with any grades."""
 
     # of queries that stand for all
-    part: Matched
+    part: MatchedJudgments
     # the number of the query in `part` that each query equals; None: `part` has all queries
     kind: Ints | None
     # unjudged documents, by query and rank
@@ -153,18 +153,17 @@ class _Unjudged:
 
     @classmethod
     def of(
-        cls, found: Found, plan: Plan, policies: Policies, attributes: Attributes | None
+        cls, found: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
     ) -> _Unjudged:
         """Find the unjudged documents of a run that was matched with judgments."""
-        part, kind = matched(found, 0, len(found.judgments.starts)), None
+        part, kind = found.select(), None
         queries = part.queries
         looked_up = Known() if attributes is None else attributes.of(queries)
         listed = needs_documents(plan, policies)
         # A grade that a mapping of gains lacks is counted in all queries.
         mapped = any(isinstance(metric.params.get("gain"), Mapping) for metric in plan.metrics)
         if depends_on_ranks_alone(plan) and not (listed or mapped):
-            kinds = patterns(part)
-            part, kind = kinds.part, kinds.of
+            part, kind = find_patterns(part)
         if listed:
             assert found.listing is not None  # callers see to it
             documents = found.listing.all()
@@ -269,7 +268,7 @@ class _Unjudged:
             documents = self.documents
             if depth < self._deepest:
                 documents = documents.some(documents.rank <= depth)
-            self._rows[depth] = WithHoles.of(self.part, documents)
+            self._rows[depth] = WithHoles.from_listed(self.part, documents)
         return self._rows[depth]
 
     def _evaluate(
@@ -281,7 +280,7 @@ class _Unjudged:
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
 
         def evaluate(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
-            judged = Judgments(
+            judged = JudgedFrame(
                 part.some(*block),
                 rel=self.policies.rel,
                 max_grade=highest,
@@ -289,7 +288,11 @@ class _Unjudged:
             )
             return per_query_values(plan, judged), evaluated_queries(judged, self.policies)
 
-        blocks = [(0, len(part.starts))] if plan.whole_input else part.blocks(_BLOCK_ROWS)
+        blocks = (
+            [(0, len(part.starts))]
+            if plan.whole_input
+            else query_blocks(part.starts, len(part.rank), _BLOCK_ROWS)
+        )
         with ThreadPoolExecutor(workers()) as pool:
             values, kept = zip(*pool.map(evaluate, blocks), strict=True)
         computed, keep = PerQuery.joined(values, ordered=True), np.concatenate(kept)

@@ -41,7 +41,7 @@ from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import PER_QUERY_FILE, about_frame
 from rankframe.engine.retrieved_metrics import OtherInputs, RetrievedMetrics, RetrievedValues
 from rankframe.frames.catalogue import Catalogue
-from rankframe.frames.matches import Found
+from rankframe.frames.matches import RunMatches
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, part_of
@@ -318,7 +318,7 @@ class Evaluation:
         return self._accumulate(values, replace(counts, left_rows=rows.height))
 
     def _evaluate_judged(
-        self, judged: JudgedMetrics, found: Found
+        self, judged: JudgedMetrics, found: RunMatches
     ) -> tuple[Accumulator, Iterator[Accumulator]]:
         """Evaluate a run that was looked up: return its counts, and the judged queries in parts."""
         counted = Accumulator(self.averages, RunCounts.from_run(found))
@@ -477,7 +477,7 @@ class _Reading:
     """Read a run for all frames at once: every batch is looked up and ranked for each of them."""
 
     retrieved: RetrievedValues
-    found: Found | None
+    found: RunMatches | None
 
     def add(self, batch: Batch) -> None:
         """Add a batch."""

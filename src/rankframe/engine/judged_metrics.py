@@ -18,9 +18,9 @@ from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
-from rankframe.frames.judged import Judgments, patterns
-from rankframe.frames.matches import Found, Matched, matched
-from rankframe.frames.subtopics import Groups, needs_ids
+from rankframe.frames.judged import JudgedFrame, find_patterns
+from rankframe.frames.matches import MatchedJudgments, RunMatches
+from rankframe.frames.subtopics import SubtopicFrame, needs_ids
 from rankframe.kernel.reading import workers
 from rankframe.metrics.metric import Metric
 
@@ -52,7 +52,11 @@ class JudgedMetrics:
     row_bytes: ClassVar[tuple[int, int]] = (120, 140)
 
     def each_block(
-        self, found: Found, use: Callable[[PerQuery, RunCounts], T], *, attributes: bool = False
+        self,
+        found: RunMatches,
+        use: Callable[[PerQuery, RunCounts], T],
+        *,
+        attributes: bool = False,
     ) -> Iterator[T]:
         """Compute the values of all judged queries, in blocks, on all cores.
 
@@ -61,13 +65,13 @@ class JudgedMetrics:
             use: is called with the values and counts of each block, on the thread that made them.
             attributes: whether `use` looks queries up in a frame of them.
         """
-        _refuse_without_subtopics(self.plan, found.judgments.groups)
+        _refuse_without_subtopics(self.plan, found.judgments.subtopics)
         blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else _BLOCK_ROWS)
         if self.plan.whole_input:
             blocks = [(0, len(found.judgments.starts))]
 
         def work(block: tuple[int, int]) -> T:
-            values, judged, evaluated = self._compute(matched(found, *block))
+            values, judged, evaluated = self._compute(found.select(*block))
             relevant = judged.relevant(self.policies.rel)
             counts = RunCounts.from_judged(judged, evaluated=evaluated, relevant=relevant)
             return use(values, counts)
@@ -76,22 +80,22 @@ class JudgedMetrics:
             # Not all at once: their values are held until they are written.
             yield from map_ahead(pool, work, blocks, 2 * workers())
 
-    def values(self, found: Found) -> PerQuery:
+    def values(self, found: RunMatches) -> PerQuery:
         """Compute the values of all evaluated queries, in byte order, on this thread."""
-        _refuse_without_subtopics(self.plan, found.judgments.groups)
+        _refuse_without_subtopics(self.plan, found.judgments.subtopics)
         parts = [PerQuery.empty(self.plan.metrics)]
         blocks = found.judgments.blocks(_BLOCK_ROWS)
-        parts += (self._compute(matched(found, *block))[0] for block in blocks)
+        parts += (self._compute(found.select(*block))[0] for block in blocks)
         return PerQuery.joined(parts, ordered=False)
 
-    def _compute(self, part: Matched) -> tuple[PerQuery, Judgments, NDArray[np.bool_]]:
+    def _compute(self, part: MatchedJudgments) -> tuple[PerQuery, JudgedFrame, NDArray[np.bool_]]:
         """Return values of the evaluated queries, the judged frame, and which queries are."""
         rel, by_subtopic = self.policies.rel, self.plan.beside
         ids = DOC in self.plan.columns
-        judged = Judgments(part, rel=rel, max_grade=self.max_grade, settle=ids)
+        judged = JudgedFrame(part, rel=rel, max_grade=self.max_grade, settle=ids)
         values = self._judged_values(part, judged)
         if by_subtopic is not None:
-            subtopics = Groups(
+            subtopics = SubtopicFrame(
                 part,
                 rel=rel,
                 max_grade=self.max_grade,
@@ -102,17 +106,17 @@ class JudgedMetrics:
         evaluated = evaluated_queries(judged, self.policies)
         return values.kept(evaluated), judged, evaluated
 
-    def _judged_values(self, part: Matched, judged: Judgments) -> PerQuery:
+    def _judged_values(self, part: MatchedJudgments, judged: JudgedFrame) -> PerQuery:
         """Compute values over the judged frame: once for all queries that are alike."""
         if depends_on_ranks_alone(self.plan):
-            kinds = patterns(part)
-            if kinds.part is not part:
-                few = Judgments(kinds.part, rel=self.policies.rel, max_grade=self.max_grade)
-                return per_query_values(self.plan, few).spread(kinds.of, judged.queries)
+            few, numbers = find_patterns(part)
+            if few is not part:
+                few = JudgedFrame(few, rel=self.policies.rel, max_grade=self.max_grade)
+                return per_query_values(self.plan, few).spread(numbers, judged.queries)
         return per_query_values(self.plan, judged)
 
 
-def evaluated_queries(judged: Judgments, policies: Policies) -> NDArray[np.bool_]:
+def evaluated_queries(judged: JudgedFrame, policies: Policies) -> NDArray[np.bool_]:
     """Return which judged queries are evaluated under the policies."""
     evaluated = np.ones(len(judged.queries), np.bool_)
     if policies.missing != "zero":

@@ -41,12 +41,11 @@ from rankframe.engine.lookup import Lookup
 from rankframe.engine.pair_metrics import Pairing
 from rankframe.engine.retrieved_metrics import Frames, OtherInputs, RetrievedMetrics
 from rankframe.frames.catalogue import Catalogue
-from rankframe.frames.judged import Judgments
+from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.lazy_frame import lazy_frame
-from rankframe.frames.matches import matched
 from rankframe.frames.retrieved import BESIDE
 from rankframe.frames.side_inputs import Sides, beside
-from rankframe.frames.subtopics import Groups, needs_ids
+from rankframe.frames.subtopics import SubtopicFrame, needs_ids
 from rankframe.io.batches import Batches
 from rankframe.io.inputs import (
     Columns,
@@ -133,8 +132,9 @@ def judge(
 
     def grouped(needed: set[str]) -> pl.DataFrame:
         found = Lookup.of(scanned_qrels, scanned_run, policies, needed).found()
-        whole = matched(found, 0, len(found.judgments.starts))
-        frame = Groups(whole, rel=policies.rel, settle=needs_ids(needed)).frame({QUERY, *needed})
+        whole = found.select()
+        rows = SubtopicFrame(whole, rel=policies.rel, settle=needs_ids(needed))
+        frame = rows.frame({QUERY, *needed})
         return frame.sort(QUERY, maintain_order=True)
 
     def make(needed: set[str]) -> pl.DataFrame:
@@ -142,8 +142,8 @@ def judge(
         unscored = SCORE not in scanned_run.mapping
         absent = {name for name in needed if unscored and JUDGED_FRAME.of_whole_input(name)}
         found = lookup.found()
-        whole = matched(found, 0, len(found.judgments.starts))
-        frame = Judgments(whole, rel=policies.rel, settle=DOC in needed).frame(
+        whole = found.select()
+        frame = JudgedFrame(whole, rel=policies.rel, settle=DOC in needed).frame(
             {QUERY, *needed} - absent
         )
         return frame.sort(QUERY, maintain_order=True).with_columns(

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from rankframe.core.messages import listing
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.exposure import Exposure
-from rankframe.frames.judged import Judgments
+from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.judgments import Fingerprint
-from rankframe.frames.matches import Found
+from rankframe.frames.matches import RunMatches
 from rankframe.frames.pair import Pairs
 from rankframe.io.input_table import InputTable
 from rankframe.io.queries import Known
@@ -132,10 +132,10 @@ class RunCounts(Counts):
         )
 
     @classmethod
-    def from_run(cls, found: Found) -> RunCounts:
+    def from_run(cls, found: RunMatches) -> RunCounts:
         """Count what was read: the judgments, and the run that was looked up in them."""
-        judgments, matches = found.judgments, found.seen
-        groups = judgments.groups
+        judgments, matches = found.judgments, found.counts
+        groups = judgments.subtopics
         best, units = found.policies.duplicates == "keep_best", found.policies.unit is not None
         return cls(
             left_rows=judgments.read,
@@ -143,9 +143,9 @@ class RunCounts(Counts):
             run_rows=matches.rows,
             run_queries=matches.queries,
             tied=matches.tied,
-            disagreeing=matches.disagreeing,
+            disagreeing=matches.contradicting,
             overlap=matches.overlap,
-            renumbered=matches.anew,
+            renumbered=matches.renumbered,
             qrels_dropped=judgments.dropped if best else None,
             run_dropped=matches.dropped if best or units else None,
             run_units=matches.rows - matches.dropped if units else None,
@@ -157,7 +157,7 @@ class RunCounts(Counts):
 
     @classmethod
     def from_judged(
-        cls, judged: Judgments, *, evaluated: NDArray[np.bool_], relevant: NDArray[np.bool_]
+        cls, judged: JudgedFrame, *, evaluated: NDArray[np.bool_], relevant: NDArray[np.bool_]
     ) -> RunCounts:
         """Count judged queries and their documents.
 

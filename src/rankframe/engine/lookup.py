@@ -12,7 +12,7 @@ from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import BadValueError
 from rankframe.core.options import Duplicates, JudgedOptions, Policies
 from rankframe.frames.judgments import NO_SUBTOPIC, IndexedJudgments, index_judgments
-from rankframe.frames.matches import Found, Listing
+from rankframe.frames.matches import Listing, RunMatches
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import InputTable, comparable
 from rankframe.kernel.batch import HASHES, as_text, hashed
@@ -63,7 +63,7 @@ class Lookup:
         batches = Batches(run, right, at_once)
         return cls(cache[key], batches, policies, "tied_rank" in columns, pooled, listed, ids)
 
-    def found(self, on_progress: OnProgress = ignore_progress) -> Found:
+    def found(self, on_progress: OnProgress = ignore_progress) -> RunMatches:
         """Read the run, whatever the order of its rows; once, if it is looked at several times."""
         cache = self.run.scanned.made
         if cache is None:
@@ -73,7 +73,7 @@ class Lookup:
             found = cache[self._key] = read_batches(self.run, self.nothing_found, on_progress)
         return found
 
-    def found_if_contiguous(self, on_progress: OnProgress = ignore_progress) -> Found | None:
+    def found_if_contiguous(self, on_progress: OnProgress = ignore_progress) -> RunMatches | None:
         """Read the run in one pass; return None where the rows of a query are not contiguous."""
         return read_if_contiguous(self.run, self.nothing_found, on_progress)
 
@@ -85,9 +85,9 @@ class Lookup:
         names = [name for name in JudgedOptions.__annotations__ if name not in done]
         options = (getattr(self.policies, name) for name in names)
         scanned = self.run.scanned
-        return Found, *options, *scanned.mapping.items(), scanned.distance
+        return RunMatches, *options, *scanned.mapping.items(), scanned.distance
 
-    def _is_enough(self, found: Found) -> bool:
+    def _is_enough(self, found: RunMatches) -> bool:
         """Return whether a cached run has every column and option that this lookup needs."""
         listing = found.listing
         return (
@@ -97,12 +97,12 @@ class Lookup:
             and (not self.listed or (listing is not None and self.ids <= listing.docs))
         )
 
-    def nothing_found(self) -> Found:
+    def nothing_found(self) -> RunMatches:
         """Return what the run has of the judgments before it is read."""
         listing = None
         if self.listed:
             listing = Listing(tied_rank=self.tied_rank, docs=self.ids, k_max=self.policies.k_max)
-        return Found(
+        return RunMatches(
             self.judgments,
             self.policies,
             tied_rank=self.tied_rank,
@@ -132,7 +132,7 @@ def read_judgments(
 
 
 def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
-    groups = judgments.groups
+    groups = judgments.subtopics
     if groups is None or groups.weights is None or not len(groups.of):
         return
     order, begins = groups.instances(judgments.starts, judgments.height)

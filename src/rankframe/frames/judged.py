@@ -1,28 +1,36 @@
-"""Ranked run + judgments → the judged frame: one row per judgment, every metric's raw material.
+"""Judgments and their ranks in a run → the judged frame: one row per judgment.
 
-The run is joined to the judgments once. Each column is then computed from flat arrays over the
-whole table, and only if somebody asks for it.
+The run is matched with the judgments once. Each column is then computed from flat arrays over all
+queries, and only if somebody asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, RANK, RELEVANCE
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints, Keys
+from rankframe.core.columns import (
+    DOC,
+    JUDGED_FRAME,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    ColumnRequest,
+    FrameColumns,
+)
 from rankframe.core.errors import MetricParameterError
-from rankframe.frames.matches import Matched
+from rankframe.frames.matches import MatchedJudgments
 from rankframe.kernel.batch import taken
 from rankframe.kernel.segments import (
     number_segments,
     position,
-    ranges,
     running_count,
     segment_lengths,
     segment_starts,
@@ -32,59 +40,132 @@ from rankframe.kernel.segments import (
 from rankframe.kernel.tables import representatives
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
+_SAMPLE = 1 << 14  # queries by which one sees whether many are the same
+_WORTH = 0.5  # the share of different ones from which on nothing is gained
+_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
+# A column of a frame, as whatever makes a series of its type.
+Maker = Callable[[], NDArray[Any] | pl.Series]
 
 
-class Judgments:
-    """The rows of the judged frame as flat arrays, by query and rank; columns on demand."""
+class RowsByRank:
+    """Hold rows about judged documents as flat arrays, by query and rank; columns on demand."""
+
+    columns: ClassVar[FrameColumns]
 
     def __init__(
         self,
-        part: Matched,
+        part: MatchedJudgments,
+        grade: Floats,
+        documents: Ints | None,
+        keys: Sequence[AnyInts],
+        *,
+        rel: float | None,
+        max_grade: float | None,
+    ) -> None:
+        """Sort the rows by query, rank and `keys`, which settle the order of unretrieved rows.
+
+        `grade`: of each row; `documents`: which of the judged documents it is about, ascending;
+        None: it is that document.
+        """
+        self._part, self._rel, self._max_grade = part, rel, max_grade
+        self.queries = part.queries
+        self.starts, rank = part.starts, part.rank
+        self.code = number_segments(part.starts, len(rank))
+        if documents is not None:
+            self.code, rank = self.code[documents], rank[documents]
+            self.starts = segment_starts(self.code)
+        last = int(rank.max(initial=0)) + 1
+        self._order = sort_order(self.code, np.where(rank, rank, last), *keys)
+        self.rank, self.grade = rank[self._order], grade[self._order]
+        self.document = self._order if documents is None else documents[self._order]
+
+    def frame(self, columns: Collection[str]) -> pl.DataFrame:
+        """Return the frame with these columns (and no others computed)."""
+        return pl.DataFrame({name: self._column(name) for name in columns})
+
+    def _column(self, name: str) -> pl.Series:
+        request = self.columns.request(name)
+        rel = self._rel if request.rel is None else request.rel
+        makers: dict[str, Maker] = {
+            QUERY: lambda: taken(self.queries, self.code),
+            DOC: lambda: taken(self._part.docs, self.document),
+            RELEVANCE: lambda: self.grade,
+            "relevant": lambda: self.relevant(rel),
+            RANK: lambda: self._where_retrieved(self.rank),
+            "retrieved": lambda: self._spread(self._part.retrieved),
+            "max_grade": lambda: np.full(len(self.code), self.max_grade),
+            **self._makers(request, rel),
+        }
+        values = makers[request.column]()
+        return pl.Series(name, values, dtype=self.columns.columns[request.column].type)
+
+    @abstractmethod
+    def _makers(self, request: ColumnRequest, rel: float | None) -> Mapping[str, Maker]:
+        """Return what makes the columns that no other frame has."""
+
+    def relevant(self, rel: float | None) -> Flags:
+        """Flag the rows that count as relevant."""
+        return self.grade > 0 if rel is None else self.grade >= rel
+
+    @cached_property
+    def max_grade(self) -> float:
+        """Return the largest grade there is."""
+        return float(self.grade.max()) if self._max_grade is None else self._max_grade
+
+    def _spread(self, per_query: NDArray[Any]) -> NDArray[Any]:
+        return spread(per_query, self.starts, len(self.code))
+
+    def _where_retrieved(self, values: NDArray[Any]) -> pl.Series:
+        return where(self.rank != _UNRETRIEVED, values)
+
+
+class JudgedFrame(RowsByRank):
+    """Hold the rows of the judged frame as flat arrays, by query and rank; columns on demand."""
+
+    columns = JUDGED_FRAME
+
+    def __init__(
+        self,
+        part: MatchedJudgments,
         *,
         rel: float | None = None,
         max_grade: float | None = None,
         settle: bool = False,
     ) -> None:
-        self._part = part
-        self._rel = rel
-        self._max_grade = max_grade
-        self.queries = part.queries
-        self.starts = part.starts
-        grade = part.grades
-        self.code = number_segments(part.starts, len(grade))
-        last = int(part.rank.max(initial=0)) + 1
-        # The grade settles the order of unretrieved rows, so that no input order shows through;
-        # where ids are looked at (`settle`), so do they.
-        keys = [self.code, np.where(part.rank, part.rank, last), grade_codes(grade)]
+        """`settle`: order unretrieved documents of the same grade by their ids, where these are
+        looked at; no input order shows through in any case.
+        """
+        keys = [grade_codes(part.grades)]
         if settle:
-            keys.append(_id_codes(part.docs(), part.rank == _UNRETRIEVED))
-        self._order = sort_order(*keys)
-        self.rank = part.rank[self._order]
-        self.grade = grade[self._order]
+            unretrieved = part.rank == _UNRETRIEVED
+            ids = np.zeros(len(part.rank), np.int64)
+            ids[unretrieved] = part.docs.filter(pl.Series(unretrieved)).rank("ordinal").to_numpy()
+            keys.append(ids)
+        super().__init__(part, part.grades, None, keys, rel=rel, max_grade=max_grade)
 
     @property
     def matched(self) -> int:
-        """How many judged documents were retrieved."""
+        """Count the judged documents that were retrieved."""
         return int(np.count_nonzero(self.rank))
 
-    def judged_shares(self, k: int) -> NDArray[np.float64]:
-        """How much of its top k was judged, one number per query; 0 for an empty list."""
-        found = self._total((self.rank != _UNRETRIEVED) & (self.rank <= k))
-        return found / np.clip(self.retrieved, 1, k)
+    @property
+    def retrieved(self) -> Ints:
+        """Return how many documents the run has, one number per query."""
+        return self._part.retrieved
 
-    def frame(self, columns: Collection[str]) -> pl.DataFrame:
-        """The judged frame with these columns (and no others computed)."""
-        return pl.DataFrame({name: self._column(name) for name in columns})
+    @property
+    def missing(self) -> Flags:
+        """Flag the queries that the run lacks."""
+        return ~self._part.in_run
 
-    def _column(self, name: str) -> pl.Series:
-        request = JUDGED_FRAME.request(name)
-        rel = self._rel if request.rel is None else request.rel
-        makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
-            QUERY: lambda: taken(self.queries, self.code),
-            DOC: lambda: taken(self._part.docs(), self._order),
-            RELEVANCE: lambda: self.grade,
-            "relevant": partial(self.relevant, rel),
-            RANK: lambda: self._where_retrieved(self.rank),
+    def judged_shares(self, k: int) -> Floats:
+        """Return how much of its top k was judged, one number per query; 0 for an empty list."""
+        judged = self._total((self.rank != _UNRETRIEVED) & (self.rank <= k))
+        return judged / np.clip(self.retrieved, 1, k)
+
+    def _makers(self, request: ColumnRequest, rel: float | None) -> Mapping[str, Maker]:
+        del request
+        return {
             "ideal_rank": lambda: self.ideal_rank,
             "ideal_rank_retrieved": self._ideal_rank_retrieved,
             "found": lambda: self._where_retrieved(self._count(self.relevant(rel))),
@@ -94,41 +175,18 @@ class Judgments:
             "judged_above": lambda: self._where_retrieved(position(self.starts, len(self.code))),
             "judged_by_ideal_rank": self._judged_by_ideal_rank,
             "tied_rank": self._tied_rank,
-            "retrieved": lambda: self._spread(self.retrieved),
             "relevant_total": lambda: self._spread(self._total(self.relevant(rel))),
             "nonrelevant_total": lambda: self._spread(self._total(self._nonrelevant(rel))),
-            "max_grade": lambda: np.full(len(self.code), self.max_grade),
             "pooled_wins": lambda: self._pooled(rel)[0],
             "pooled_nonrelevant": lambda: np.full(len(self.code), self._pooled(rel)[1]),
         }
-        values = makers[request.column]()
-        return pl.Series(name, values, dtype=JUDGED_FRAME.columns[request.column].type)
 
-    def relevant(self, rel: float | None) -> NDArray[np.bool_]:
-        """Which rows count as relevant."""
-        return self.grade > 0 if rel is None else self.grade >= rel
-
-    def _nonrelevant(self, rel: float | None) -> NDArray[np.bool_]:
+    def _nonrelevant(self, rel: float | None) -> Flags:
         # trec_eval's reading: a negative grade is neither relevant nor non-relevant.
         return (self.grade >= 0) & ~self.relevant(rel)
 
     @cached_property
-    def max_grade(self) -> float:
-        """The largest grade there is."""
-        return float(self.grade.max()) if self._max_grade is None else self._max_grade
-
-    @property
-    def retrieved(self) -> NDArray[np.int64]:
-        """Documents that the run returned, one number per query."""
-        return self._part.retrieved
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Which queries the run lacks."""
-        return ~self._part.in_run
-
-    @cached_property
-    def ideal_rank(self) -> NDArray[np.int32]:
+    def ideal_rank(self) -> Codes:
         """Each row's place in the best possible ordering: by grade, equal ones as ranked."""
         order = sort_order(self.code, grade_codes(self.grade))
         ideal = np.empty(len(self.code), np.int32)
@@ -143,7 +201,7 @@ class Judgments:
         ideal[order] = position(segment_starts(code), len(order)) + 1
         return self._where_retrieved(ideal)
 
-    def _judged_by_ideal_rank(self) -> NDArray[np.int64]:
+    def _judged_by_ideal_rank(self) -> Ints:
         deepest = max(int(self.rank.max(initial=0)), int(self.ideal_rank.max(initial=0))) + 1
         retrieved = self.rank != _UNRETRIEVED
         base = self.code.astype(np.int64) * deepest
@@ -152,47 +210,39 @@ class Judgments:
         return upto - np.searchsorted(places, base, side="left")
 
     def _tied_rank(self) -> pl.Series:
-        assert self._part.tied_rank is not None  # whoever asks for the column ranked with it
+        assert self._part.tied_rank is not None  # callers rank with it
         return self._where_retrieved(self._part.tied_rank[self._order])
 
     def _pooled(self, rel: float | None) -> tuple[pl.Series, int]:
-        """How many non-relevant documents of all judged queries score below each row (ties count
-        half), and how many there are. Unjudged documents are non-relevant.
+        """Count the non-relevant documents of all judged queries below each row (ties count half),
+        and all of them. Unjudged documents are non-relevant.
         """
-        everything = self._part.pool
-        if self._part.score is None or everything is None:
+        pool = self._part.pool
+        if self._part.score is None or pool is None:
             raise MetricParameterError("auc(pool=true) needs scores, and the run has none.")
         score = self._part.score[self._order]
         retrieved = self.rank != _UNRETRIEVED
-        below, upto = (np.searchsorted(everything, score, side=side) for side in ("left", "right"))
+        below, upto = (np.searchsorted(pool, score, side=side) for side in ("left", "right"))
         own = np.sort(score[retrieved & self.relevant(rel)])
         below -= np.searchsorted(own, score, side="left")
         upto -= np.searchsorted(own, score, side="right")
-        return self._where_retrieved((below + upto) / 2), len(everything) - len(own)
+        return self._where_retrieved((below + upto) / 2), len(pool) - len(own)
 
-    def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def _count(self, flags: Flags) -> Codes:
         return running_count(flags, self.starts)
 
-    def _total(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _total(self, flags: Flags) -> Ints:
         return np.add.reduceat(flags, self.starts, dtype=np.int64)
 
-    def _spread(self, per_query: NDArray[Any]) -> NDArray[Any]:
-        return spread(per_query, self.starts, len(self.code))
 
-    def _where_retrieved(self, values: NDArray[Any]) -> pl.Series:
-        retrieved = pl.Series("retrieved", self.rank != _UNRETRIEVED)
-        return pl.select(pl.when(retrieved).then(pl.Series("values", values))).to_series()
-
-
-def _id_codes(doc: pl.Series, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """On the given rows, integers that sort as the ids do."""
-    codes = np.zeros(len(doc), np.int64)
-    codes[rows] = doc.filter(pl.Series(rows)).rank("ordinal").to_numpy()
-    return codes
+def where(flags: Flags, values: NDArray[Any]) -> pl.Series:
+    """Return values as a column; null where a row is not flagged."""
+    chosen = pl.when(pl.Series("flags", flags)).then(pl.Series("values", values))
+    return pl.select(chosen).to_series()
 
 
-def grade_codes(grade: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Small integers that sort ascending as the grades sort descending."""
+def grade_codes(grade: Floats) -> Ints:
+    """Return small integers that sort ascending as the grades sort descending."""
     if not len(grade):
         return np.empty(0, np.int64)
     if grade.max() < 2**20 and grade.min() > -(2**20) and (grade == np.floor(grade)).all():
@@ -201,72 +251,46 @@ def grade_codes(grade: NDArray[np.float64]) -> NDArray[np.int64]:
     return len(levels) - 1 - inverse
 
 
-Ints = NDArray[np.int64]
+def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
+    """Find queries that stand for all: with the same ranks, grades and number of documents.
 
-_SAMPLE = 1 << 14  # queries by which one sees whether many are the same
-_WORTH = 0.5  # the share of different ones from which on nothing is gained
-_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
-
-
-@dataclass(frozen=True)
-class Patterns:
-    """Some queries that stand for all."""
-
-    part: Matched
-    # for each query of all, which of these is the same
-    of: Ints
-
-
-def patterns(part: Matched) -> Patterns:
-    """One query of each kind: with the same ranks, grades and number of documents.
-
-    Their order within a query is none of the kind. Ids, scores and ties are not looked at.
+    What most metrics look at are ranks and grades; ids, scores, ties and the order within a query
+    are not looked at. Where lists are short and judgments few, most queries have the ranks and
+    grades of another one: of a million with ten documents and three judgments each, a few ten
+    thousand differ. Returns these queries, and for each query of all which of these is the same;
+    all queries, where too few are.
     """
-    queries = len(part.starts)
-    every = Patterns(part, np.arange(queries))
-    lengths = segment_lengths(part.starts, len(part.rank))
+    queries = np.arange(len(part.starts))
     grade = grade_codes(part.grades)
-    if not queries or int(grade.max()) > np.iinfo(np.uint16).max:
-        return every
-    some = slice(0, int(part.starts[_SAMPLE]) if queries > _SAMPLE else len(part.rank))
+    if not len(queries) or int(grade.max()) > np.iinfo(np.uint16).max:
+        return part, queries
     starts = part.starts[:_SAMPLE]
-    marks = _marks(part.rank[some], grade[some], starts, part.retrieved[: len(starts)])
+    sample = slice(0, int(part.starts[_SAMPLE]) if len(queries) > _SAMPLE else len(part.rank))
+    marks = _marks(part.rank[sample], grade[sample], starts, part.retrieved[: len(starts)])
     if len(np.unique(marks)) > _WORTH * len(marks):
-        return every
-    code = number_segments(part.starts, len(part.rank))
+        return part, queries
+    lengths, code = (
+        segment_lengths(part.starts, len(grade)),
+        number_segments(part.starts, len(grade)),
+    )
     order = sort_order(code, part.rank, grade)
     rank, grade = part.rank[order], grade[order]
-    of = representatives(_marks(rank, grade, part.starts, part.retrieved)).astype(np.int64)
+    numbers = representatives(_marks(rank, grade, part.starts, part.retrieved)).astype(np.int64)
     # Marks that are equal by chance: such a query stands for itself.
-    same = (lengths[of] == lengths) & (part.retrieved[of] == part.retrieved)
-    same &= part.in_run[of] == part.in_run
-    of = np.where(same, of, np.arange(queries))
-    there = spread(part.starts[of], part.starts, len(rank)) + position(part.starts, len(rank))
-    equal = (rank[there] == rank) & (grade[there] == grade)
-    same = np.logical_and.reduceat(equal, part.starts)
-    of = np.where(same, of, np.arange(queries))
-    chosen = np.zeros(queries, np.bool_)
-    chosen[of] = True
-    kept = np.flatnonzero(chosen)
-    rows = order[ranges(part.starts[kept], lengths[kept])]
-    return Patterns(
-        replace(
-            part,
-            queries=taken(part.queries, kept),
-            starts=np.cumsum(lengths[kept]) - lengths[kept],
-            grades=part.grades[rows],
-            rank=part.rank[rows],
-            retrieved=part.retrieved[kept],
-            in_run=part.in_run[kept],
-        ),
-        (np.cumsum(chosen) - 1)[of],
+    same = np.logical_and.reduce(
+        [each[numbers] == each for each in (lengths, part.retrieved, part.in_run)]
     )
+    numbers = np.where(same, numbers, queries)
+    rows = spread(part.starts[numbers], part.starts, len(rank)) + position(part.starts, len(rank))
+    equal = (rank[rows] == rank) & (grade[rows] == grade)
+    numbers = np.where(np.logical_and.reduceat(equal, part.starts), numbers, queries)
+    chosen = np.zeros(len(queries), np.bool_)
+    chosen[numbers] = True
+    return part.some_of(np.flatnonzero(chosen)), (np.cumsum(chosen) - 1)[numbers]
 
 
-def _marks(
-    rank: NDArray[np.int32], grade: Ints, starts: Ints, retrieved: Ints
-) -> NDArray[np.uint64]:
-    """A number of each query that is the same for those of a kind, whatever the order of rows."""
+def _marks(rank: Codes, grade: Ints, starts: Ints, retrieved: Ints) -> Keys:
+    """Return a number for each query, the same for equal ones, whatever the order of rows."""
     rows = (rank.astype(np.uint64) << np.uint64(16) | grade.astype(np.uint64)) * _FACTORS[0]
     rows ^= rows >> np.uint64(29)
     rows *= _FACTORS[1]

@@ -1,41 +1,32 @@
-"""Tell tables apart by sums over their rows, whatever the order of rows and the types of ids.
+"""Index judgments in memory by query: rows of a run are looked up in them.
 
-Of every row, the ids as text and the bits of its number count. One sum is of numbers and lengths
-alone, and means the same everywhere. The other is of polars' hashes, which cost nothing where keys
-are there already; since they may change with a version of polars, `hash_kind` says which they are.
+A fingerprint tells tables of judgments apart by sums over their rows, whatever the order of rows
+and the types of ids. Of every row, the ids as text and the bits of its number count. One sum is of
+numbers and lengths alone, and means the same everywhere. The other is of polars' hashes, which cost
+nothing where keys are there already; since they may change with a version of polars, `hash_kind`
+identifies them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import Floats, Ints, Keys
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.kernel.batch import as_text, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
+NO_SUBTOPIC = -1
 _MASK = (1 << 64) - 1
 _FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 _BLOCK = 1 << 15  # rows: what fits in the cache
-
-
-class Rows(NamedTuple):
-    """Hold a table, query by query."""
-
-    # each query, and how many rows it has
-    queries: pl.Series
-    lengths: NDArray[np.int64]
-    # as read, and where each row was read; None: in this order
-    docs: pl.Series
-    order: NDArray[np.int64] | None
-    numbers: NDArray[np.float64]
-    key: NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -47,33 +38,6 @@ class Fingerprint:
     # of hashes of whole rows
     hashes: int = 0
 
-    @classmethod
-    def of(cls, rows: Rows) -> Fingerprint:
-        """Sum up the rows of a table."""
-        bits = (rows.numbers + 0.0).view(np.uint64)  # -0.0 is 0.0
-        queries, docs = as_text(rows.queries), as_text(rows.docs)
-        letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
-        letters += int(queries.str.len_bytes().to_numpy() @ rows.lengths)
-        plain = int(bits.sum()) + letters * int(_FACTORS[0]) + len(bits) * int(_FACTORS[1])
-        return cls(plain & _MASK, _mixed(_text_key(rows), bits))
-
-    @classmethod
-    def of_parts(
-        cls,
-        rows: Rows,
-        of: NDArray[np.int64],
-        names: NDArray[np.uint64],
-        letters: NDArray[np.integer],
-        numbers: tuple[NDArray[np.float64], NDArray[np.float64]],
-    ) -> Fingerprint:
-        """Sum up what belongs to rows of a table: the row that each is `of`, the hash and the
-        length of its name, and two numbers.
-        """
-        bits, others = ((some + 0.0).view(np.uint64) for some in numbers)
-        plain = int(bits.sum()) + int(others.sum()) + int(letters.sum()) * int(_FACTORS[1])
-        key = _text_key(rows)[of] ^ names * _FACTORS[0]
-        return cls(plain & _MASK, _mixed(key, bits ^ others * _FACTORS[1]))
-
     def __add__(self, other: Fingerprint) -> Fingerprint:
         return Fingerprint((self.plain + other.plain) & _MASK, (self.hashes + other.hashes) & _MASK)
 
@@ -81,19 +45,11 @@ class Fingerprint:
         return f"{self.plain:016x}-{hash_kind()}-{self.hashes:016x}"
 
 
-def _text_key(rows: Rows) -> NDArray[np.uint64]:
-    """Return the key of each row, by the text of its ids."""
-    if rows.queries.dtype == rows.docs.dtype == pl.String:
-        return rows.key
-    key = text_hashes(DOC, rows.docs)
-    key = key if rows.order is None else key[rows.order]
-    return key ^ np.repeat(text_hashes(QUERY, rows.queries), rows.lengths)
-
-
-def differ(one: str, other: str) -> bool:
+def differ(first: str, second: str) -> bool:
     """Return whether two fingerprints, as text, are of different tables."""
-    (plain, *hashes), (others, *their_hashes) = one.split("-"), other.split("-")
-    return plain != others or (hashes[:1] == their_hashes[:1] and hashes != their_hashes)
+    (plain, *hashes), (plain_second, *hashes_second) = first.split("-"), second.split("-")
+    same_kind = hashes[:1] == hashes_second[:1]
+    return plain != plain_second or (same_kind and hashes != hashes_second)
 
 
 @cache
@@ -102,22 +58,17 @@ def hash_kind() -> str:
     return f"{int(text_hashes(DOC, pl.Series(['a document']))[0]) >> 48:04x}"
 
 
-def _mixed(key: NDArray[np.uint64], bits: NDArray[np.uint64]) -> int:
+def _mixed(key: Keys, bits: Keys) -> int:
     total = 0
-    for at in range(0, len(key), _BLOCK):
-        rows = bits[at : at + _BLOCK] * _FACTORS[0]
-        rows ^= key[at : at + _BLOCK]
+    for first in range(0, len(key), _BLOCK):
+        rows = bits[first : first + _BLOCK] * _FACTORS[0]
+        rows ^= key[first : first + _BLOCK]
         rows *= _FACTORS[1]
         rows ^= rows >> np.uint64(32)
         rows *= _FACTORS[0]
         rows ^= rows >> np.uint64(29)
         total += int(rows.sum())
     return total & _MASK
-
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-NO_SUBTOPIC = -1
 
 
 @dataclass(frozen=True)
@@ -157,26 +108,23 @@ class SubtopicRows:
         """
         query = number_segments(starts, documents)[self.of].astype(np.int64)
         order = sort_order(query, self.group - NO_SUBTOPIC)
-        both = query[order] * (len(self.names) + 1) + self.group[order]
-        return order, segment_starts(both)
+        return order, segment_starts(query[order], self.group[order])
 
     def count(self, starts: Ints, documents: int) -> int:
         """Count the subtopics of all queries."""
         order, begins = self.instances(starts, documents)
         return int(np.count_nonzero(self.group[order[begins]] != NO_SUBTOPIC))
 
-    def fingerprint(self, rows: Rows) -> Fingerprint:
+    def fingerprint(self, document_keys: Keys) -> Fingerprint:
         """Return the fingerprint of these rows, to be added to that of the documents."""
-        known = self.group != NO_SUBTOPIC
-        of_names = np.append(self.names.hash(3).to_numpy(), np.uint64(0))
-        weights = np.where(known, 1.0 if self.weights is None else self.weights, 1.0)
-        return Fingerprint.of_parts(
-            rows,
-            self.of,
-            of_names[self.group],
-            np.append(self.names.str.len_bytes().to_numpy(), 0)[self.group],
-            (self.grades, weights),
-        )
+        named = self.group != NO_SUBTOPIC
+        weights = np.where(named, 1.0 if self.weights is None else self.weights, 1.0)
+        bits, weight_bits = ((numbers + 0.0).view(np.uint64) for numbers in (self.grades, weights))
+        letters = np.append(self.names.str.len_bytes().to_numpy(), 0)[self.group]
+        names = np.append(self.names.hash(3).to_numpy(), np.uint64(0))[self.group]
+        plain = int(bits.sum()) + int(weight_bits.sum()) + int(letters.sum()) * int(_FACTORS[1])
+        key = document_keys[self.of] ^ names * _FACTORS[0]
+        return Fingerprint(plain & _MASK, _mixed(key, bits ^ weight_bits * _FACTORS[1]))
 
 
 def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
@@ -201,7 +149,7 @@ class IndexedJudgments(QueryIndex):
     rows_read: int | None = None
     # what documents are about, where judgments say so: each document is then judged once, by the
     # best of its grades
-    groups: SubtopicRows | None = None
+    subtopics: SubtopicRows | None = None
 
     @property
     def grades(self) -> NDArray[np.float64]:
@@ -216,14 +164,27 @@ class IndexedJudgments(QueryIndex):
     @property
     def dropped(self) -> int:
         """Count the rows that were dropped, because others are better."""
-        return self.read - (self.height if self.groups is None else len(self.groups.of))
+        return self.read - (self.height if self.subtopics is None else len(self.subtopics.of))
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """Return what tells these judgments from others."""
-        rows = Rows(self.queries, self.lengths, self.ids[DOC], self.order, self.grades, self.key)
-        whole = Fingerprint.of(rows)
-        return whole if self.groups is None else whole + self.groups.fingerprint(rows)
+        bits = (self.grades + 0.0).view(np.uint64)  # -0.0 is 0.0
+        queries, docs, key = as_text(self.queries), as_text(self.ids[DOC]), self._text_key()
+        letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
+        letters += int(queries.str.len_bytes().to_numpy() @ self.lengths)
+        plain = int(bits.sum()) + letters * int(_FACTORS[0]) + len(bits) * int(_FACTORS[1])
+        whole = Fingerprint(plain & _MASK, _mixed(key, bits))
+        return whole if self.subtopics is None else whole + self.subtopics.fingerprint(key)
+
+    def _text_key(self) -> Keys:
+        """Return the key of each row, by the text of its ids."""
+        docs = self.ids[DOC]
+        if self.queries.dtype == docs.dtype == pl.String:
+            return self.key
+        key = text_hashes(DOC, docs)
+        key = key if self.order is None else key[self.order]
+        return key ^ np.repeat(text_hashes(QUERY, self.queries), self.lengths)
 
 
 def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
@@ -262,6 +223,6 @@ def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
         numbers={RELEVANCE: best},
         starts=np.searchsorted(firsts, every.starts),
         rows_read=every.height,
-        groups=SubtopicRows(document, group, names, grades, weights),
+        subtopics=SubtopicRows(document, group, names, grades, weights),
     )
     return judgments, twice

@@ -1,15 +1,21 @@
-"""List all documents that a run has for judged queries, with and without a judgment."""
+"""Collect the ranks of judged documents in a run, batch by batch, in any order of batches.
+
+On demand, all documents of judged queries are listed, and those without a judgment are put among
+the judgments as if they had grades.
+"""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, RANK, SCORE
 from rankframe.core.options import Policies
 from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
@@ -21,49 +27,50 @@ from rankframe.kernel.segments import (
     ascending,
     number_segments,
     position,
+    ranges,
     segment_lengths,
     segment_starts,
     sort_order,
 )
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+_PER_QUERY = ("queries", "retrieved", "in_run")
+_PER_ROW = ("grades", "rank", "tied_rank", "score", "ids")
+
+
+def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict[str, Any]:
+    """Return rows of the arrays and columns that a record has under these names; None stays so."""
+
+    def selected(values: Any) -> Any:
+        if isinstance(values, pl.Series) and not isinstance(rows, slice):
+            return taken(values, rows)
+        return None if values is None else values[rows]
+
+    return {name: selected(getattr(record, name)) for name in names}
 
 
 @dataclass(frozen=True)
 class Listed:
-    """Hold documents of judged queries, in any order."""
+    """Hold documents of judged queries, with and without a judgment, in any order."""
 
     # the number of the query, and of the judgment; -1: not judged
-    query: NDArray[np.integer]
-    judgment: NDArray[np.integer]
-    rank: NDArray[np.int32]
-    # score, or else rank, as given; None where rows say the order
+    query: AnyInts
+    judgment: AnyInts
+    rank: Codes
+    # score, or else rank, as the run has it; None where rows say the order
     value: Floats | None = None
-    # the mean rank of those with the same score; the ids: where these are asked for
+    # the mean rank of those with the same score; the ids: on demand
     tied_rank: Floats | None = None
     docs: pl.Series | None = None
 
-    def some(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Listed:
+    def some(self, rows: AnyInts | Flags) -> Listed:
         """Select documents."""
-
-        def taken(values: Floats | None) -> Floats | None:
-            return None if values is None else values[rows]
-
-        docs = None if self.docs is None else self.docs.gather(np.arange(len(self.rank))[rows])
-        return Listed(
-            self.query[rows],
-            self.judgment[rows],
-            self.rank[rows],
-            taken(self.value),
-            taken(self.tied_rank),
-            docs,
-        )
+        places = np.arange(len(self.rank))[rows]
+        return Listed(**_select(self, [column.name for column in fields(self)], places))
 
 
 @dataclass
 class Listing:
-    """Collect documents, batch by batch."""
+    """Collect the documents of judged queries, batch by batch."""
 
     tied_rank: bool = False
     docs: bool = False
@@ -72,77 +79,45 @@ class Listing:
     _parts: list[pl.DataFrame] = field(default_factory=list)
 
     def add(
-        self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, found: DocumentRanks
+        self, batch: Batch, numbers: Ints, rows: Ints, judged: Ints, ranks: DocumentRanks
     ) -> None:
         """Add the documents of a batch.
 
         `numbers`: of its queries, -1 where not judged; `rows` and which judgments these are;
-        `found`: the places of all rows.
+        `ranks`: of all rows.
         """
-        query = numbers.astype(np.int32)[chunk.code]
-        judgment = np.full(chunk.height, -1, np.int32)
+        query = numbers.astype(np.int32)[batch.code]
+        judgment = np.full(batch.height, -1, np.int32)
         judgment[rows] = judged
-        columns = {"query": query, "judgment": judgment, "rank": found.rank.astype(np.int32)}
-        value = next((chunk.numbers[name] for name in (SCORE, RANK) if name in chunk.numbers), None)
+        columns: dict[str, Any] = {"query": query, "judgment": judgment}
+        columns["rank"] = ranks.rank.astype(np.int32)
+        value = next((name for name in (SCORE, RANK) if name in batch.numbers), None)
         if value is not None:
-            columns["value"] = value
+            columns["value"] = batch.numbers[value]
         if self.tied_rank:
-            last = found.last if self.k_max is None else np.minimum(found.last, self.k_max)
-            columns["tied_rank"] = (found.first + last) / 2
-        part = pl.DataFrame(columns)
+            last = ranks.last if self.k_max is None else np.minimum(ranks.last, self.k_max)
+            columns["tied_rank"] = (ranks.first + last) / 2
         if self.docs:
-            part = part.with_columns(as_text(chunk.docs.every).alias(DOC))
+            columns["docs"] = as_text(batch.docs.every)
         keep = query >= 0
         if self.k_max is not None:
-            keep &= found.rank <= self.k_max
+            keep &= ranks.rank <= self.k_max
+        part = pl.DataFrame(columns)
         self._parts.append(part if keep.all() else part.filter(pl.Series(keep)))
 
     def all(self) -> Listed:
         """Return the documents of all batches."""
         if not self._parts:
-            nothing = np.empty(0, np.int64)
-            ids = pl.Series(DOC, [], pl.String) if self.docs else None
-            return Listed(nothing, nothing, nothing.astype(np.int32), docs=ids)
+            none = np.empty(0, np.int32)
+            return Listed(none, none, none, docs=pl.Series([], dtype=pl.String))
         whole = pl.concat(self._parts, rechunk=True)
         self._parts = [whole]
-
-        def column(name: str) -> Floats | None:
-            return whole[name].to_numpy() if name in whole.columns else None
-
-        return Listed(
-            whole["query"].to_numpy(),
-            whole["judgment"].to_numpy(),
-            whole["rank"].to_numpy(),
-            column("value"),
-            column("tied_rank"),
-            whole[DOC] if self.docs else None,
-        )
-
-
-def unlisted_holes(starts: Ints, rank: NDArray[np.int32], retrieved: Ints) -> Listed:
-    """Return documents without a judgment: the ranks that judged documents leave.
-
-    `rank`: of each judgment (0: not retrieved); `retrieved`: how many documents each query has.
-    """
-    code = number_segments(starts, len(rank))
-    firsts = np.cumsum(retrieved) - retrieved
-    total = int(retrieved.sum())
-    free = np.ones(total, np.bool_)
-    found = np.flatnonzero(rank > 0)
-    free[firsts[code[found]] + rank[found] - 1] = False
-    holes = np.flatnonzero(free)
-    some = np.flatnonzero(retrieved)
-    place = position(firsts[some], total)
-    query = np.repeat(some, retrieved[some])
-    return Listed(query[holes], np.full(len(holes), -1), place[holes] + 1)
-
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+        columns = {name: whole[name].to_numpy() for name in whole.columns if name != "docs"}
+        return Listed(**columns, docs=whole["docs"] if self.docs else None)
 
 
 @dataclass
-class Seen:
+class MatchCounts:
     """Count what a run has."""
 
     rows: int = 0
@@ -150,17 +125,17 @@ class Seen:
     # documents with the same score as the one ranked just above them
     tied: int = 0
     # queries whose ranks contradict their scores; None where the run has only one of them
-    disagreeing: int | None = None
+    contradicting: int | None = None
     # queries whose ranks are not 1, 2, 3, …; None where ranks do not say the order
-    anew: int | None = None
+    renumbered: int | None = None
     # rows of documents of which a better one was kept
     dropped: int = 0
     # judged documents, before the run is cut at `k_max` or condensed
     overlap: int = 0
 
 
-class Found:
-    """Collect every judgment's rank in a run."""
+class RunMatches:
+    """Collect the rank of every judgment's document in a run."""
 
     def __init__(
         self,
@@ -181,8 +156,8 @@ class Found:
         self.listing = listing
         self.retrieved = np.zeros(len(judgments.starts), np.int64)
         self.in_run = np.zeros(len(judgments.starts), np.bool_)
-        self.seen = Seen()
-        # scores of all documents of judged queries, where these are asked for
+        self.counts = MatchCounts()
+        # scores of all documents of judged queries, on demand
         self._pool: list[Floats] = []
         self._lock = threading.Lock()
 
@@ -198,89 +173,105 @@ class Found:
     def add(self, batch: Batch) -> None:
         """Look up a batch."""
         numbers = self.judgments.find(batch)
-        known = np.flatnonzero(numbers >= 0)
-        self.in_run[numbers[known]] = True
+        judged_queries = numbers >= 0
         matches = match_documents(batch, self.judgments, numbers)
         height, lengths, above, ranks = batch.height, batch.lengths, None, self.policies.ranks
         if matches is None:
             batch, ranks, above = deduplicate_batch(batch, self.policies)
             matches = match_documents(batch, self.judgments, numbers)
             assert matches is not None  # what was there twice was dropped
+        if above is None:
+            lengths = batch.lengths
         rows, judged = matches.batch_rows, matches.index_rows
         ranked = rows if self.listing is None else None
         found = rank_documents(batch, ranked, ties=self.policies.ties, ranks=ranks)
-        if above is not None:  # what was counted of chunks
-            found = replace(found, tied=above.tied, contradicting=above.contradicting,
-                            renumbered=above.renumbered)  # fmt: skip
         if self.listing is not None:
             self.listing.add(batch, numbers, rows, judged, found)
             found = found.take(rows)
-        self._keep(batch, rows, judged, found.rank, found.first, found.last)
-        lengths = _lengths(batch, self.policies, None if above is None else lengths)
-        self.retrieved[numbers[known]] = lengths[known]
+        self.put(batch, numbers, rows, judged, found, lengths)
         if self.score is not None:
-            self._pool += _top_scores(batch, numbers >= 0, self.policies.k_max)
+            self._pool += _top_scores(batch, judged_queries, self.policies.k_max)
+        counted = found if above is None else above  # of passages, before they were rolled up
         with self._lock:
-            seen = self.seen
-            seen.rows += height
-            seen.dropped += height - batch.height
-            seen.queries += len(batch.starts)
-            seen.tied += found.tied
-            seen.overlap += len(rows)
-            if found.contradicting is not None:
-                seen.disagreeing = (seen.disagreeing or 0) + found.contradicting
-            if found.renumbered is not None:
-                seen.anew = (seen.anew or 0) + found.renumbered
+            counts = self.counts
+            counts.rows += height
+            counts.dropped += height - batch.height
+            counts.queries += len(batch.starts)
+            counts.tied += counted.tied
+            counts.overlap += len(rows)
+            for name in ("contradicting", "renumbered"):
+                number = getattr(counted, name)
+                if number is not None:
+                    setattr(counts, name, (getattr(counts, name) or 0) + number)
 
     def put(
-        self, chunk: Batch, numbers: Ints, rows: Ints, judged: Ints, where: DocumentRanks
+        self,
+        batch: Batch,
+        numbers: Ints,
+        rows: Ints,
+        judged: Ints,
+        ranks: DocumentRanks,
+        lengths: Ints | None = None,
     ) -> None:
-        """Keep where the documents of a chunk stand that were looked up before.
+        """Keep the ranks of the judged documents of a batch.
 
-        `numbers`: of its queries, all of which are judged; `rows`, `judged`: which of its rows are,
-        and by which judgments.
+        `numbers`: of its queries, -1 where not judged; `rows`, `judged`: which of its rows are
+        judged, and by which judgments; `lengths`: of its lists, where they are not those of the
+        batch.
         """
-        self._keep(chunk, rows, judged, where.rank, where.first, where.last)
-        self.retrieved[numbers] = _lengths(chunk, self.policies)
-        self.in_run[numbers] = True
-
-    def _keep(
-        self, chunk: Batch, rows: Ints, judged: Ints, rank: Ints, first: Ints, last: Ints
-    ) -> None:
-        most = self.policies.k_max
-        if most is not None:
-            kept = np.flatnonzero(rank <= most)
-            rows, judged, rank = rows[kept], judged[kept], rank[kept]
-            first, last = first[kept], np.minimum(last[kept], most)
+        lengths, k_max = batch.lengths if lengths is None else lengths, self.policies.k_max
+        if self.policies.ranks == "kept" and batch.height:  # up to the last rank
+            lengths = np.maximum.reduceat(batch.numbers[RANK], batch.starts).astype(np.int64)
+        rank, last = ranks.rank, ranks.last
+        if k_max is not None:
+            lengths, last = np.minimum(lengths, k_max), np.minimum(last, k_max)
+            kept = np.flatnonzero(rank <= k_max)
+            rows, judged = rows[kept], judged[kept]
+            ranks, rank, last = ranks.take(kept), rank[kept], last[kept]
         self.rank[judged] = rank
         if self.tied_rank is not None:
-            self.tied_rank[judged] = (first + last) / 2
+            self.tied_rank[judged] = (ranks.first + last) / 2
         if self.score is not None:
-            self.score[judged] = chunk.numbers[SCORE][rows]
+            self.score[judged] = batch.numbers[SCORE][rows]
+        known = np.flatnonzero(numbers >= 0)
+        self.retrieved[numbers[known]] = lengths[known]
+        self.in_run[numbers[known]] = True
+
+    @cached_property
+    def _whole(self) -> MatchedJudgments:
+        """Return all judgments, after all batches were added."""
+        judgments = self.judgments
+        return MatchedJudgments(
+            queries=as_text(judgments.queries),
+            starts=judgments.starts,
+            grades=judgments.grades,
+            rank=self.rank,
+            tied_rank=self.tied_rank,
+            retrieved=self.retrieved,
+            in_run=self.in_run,
+            score=self.score,
+            pool=self.pool,
+            judgments=judgments,
+            subtopics=judgments.subtopics,
+        )
+
+    def select(self, first: int = 0, end: int | None = None) -> MatchedJudgments:
+        """Return the judgments of consecutive queries, or of all; after all batches were added."""
+        part = self._whole if end is None else self._whole.some(first, end)
+        return condensed(part) if self.policies.judged_only else part
 
 
-def _lengths(chunk: Batch, policies: Policies, given: Ints | None = None) -> Ints:
-    """Return the length of each query's list; where ranks are kept, the last rank.
-
-    `given`: lengths before documents were rolled up, where ranks are kept.
-    """
-    lengths = chunk.lengths if given is None else given
-    if policies.ranks == "kept" and chunk.height:
-        lengths = np.maximum.reduceat(chunk.numbers[RANK], chunk.starts).astype(np.int64)
-    return lengths if policies.k_max is None else np.minimum(lengths, policies.k_max)
-
-
-def _top_scores(chunk: Batch, of: NDArray[np.bool_], most: int | None) -> list[Floats]:
+def _top_scores(batch: Batch, queries: Flags, k_max: int | None) -> list[Floats]:
     """Return the scores of the documents of flagged queries, down to `k_max`."""
-    if most is None:
-        return [chunk.numbers[SCORE][np.repeat(of, chunk.lengths)]]
-    best = ascending(-chunk.numbers[SCORE], chunk.starts, chunk.lengths)
-    tops = (some.values[of[some.queries], :most] for some in best)
+    if k_max is None:
+        return [batch.numbers[SCORE][np.repeat(queries, batch.lengths)]]
+    best = ascending(-batch.numbers[SCORE], batch.starts, batch.lengths)
+    tops = (group.values[queries[group.queries], :k_max] for group in best)
     return [-top[np.isfinite(top)] for top in tops]
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedJudgments:
     """Hold judgments of whole queries, query by query, and their ranks in a run."""
 
     # as text
@@ -288,52 +279,57 @@ class Matched:
     # the first judgment of each query
     starts: Ints
     grades: Floats
-    rank: NDArray[np.int32]
+    rank: Codes
     tied_rank: Floats | None
     # documents that the run has for each query, and whether it has the query at all
     retrieved: Ints
-    in_run: NDArray[np.bool_]
+    in_run: Flags
     # of the retrieved; of all documents of judged queries, ascending
     score: Floats | None
     pool: Floats | None
     judgments: IndexedJudgments
-    # the first of these judgments among all
-    first: int
+    # the number of the first of these judgments among all
+    first: int = 0
     # what the documents are about, where judgments say so
-    groups: SubtopicRows | None = None
+    subtopics: SubtopicRows | None = None
+    # of the documents, as text; None: as judgments have them
+    ids: pl.Series | None = None
 
+    @cached_property
     def docs(self) -> pl.Series:
-        """Return the judged documents, as text."""
+        """Return the documents, as text."""
+        if self.ids is not None:
+            return self.ids
         rows = np.arange(self.first, self.first + len(self.rank))
         return as_text(self.judgments.ids_of(DOC, rows))
 
+    def some(self, first: int, end: int) -> MatchedJudgments:
+        """Select consecutive queries."""
+        last = self.starts[end] if end < len(self.starts) else len(self.rank)
+        rows = slice(int(self.starts[first]), int(last))
+        subtopics = None if self.subtopics is None else self.subtopics.some(rows.start, rows.stop)
+        return replace(
+            self,
+            starts=self.starts[first:end] - rows.start,
+            first=self.first + rows.start,
+            subtopics=subtopics,
+            **_select(self, _PER_QUERY, slice(first, end)),
+            **_select(self, _PER_ROW, rows),
+        )
 
-def matched(found: Found, first: int, end: int) -> Matched:
-    """Return the judgments of consecutive queries."""
-    judgments = found.judgments
-    rows = judgments.rows_of(first, end)
-
-    def some(values: Floats | None) -> Floats | None:
-        return None if values is None else values[rows]
-
-    part = Matched(
-        queries=as_text(judgments.queries[first:end]),
-        starts=judgments.starts[first:end] - rows.start,
-        grades=judgments.grades[rows],
-        rank=found.rank[rows],
-        tied_rank=some(found.tied_rank),
-        retrieved=found.retrieved[first:end],
-        in_run=found.in_run[first:end],
-        score=some(found.score),
-        pool=found.pool,
-        judgments=judgments,
-        first=rows.start,
-        groups=None if judgments.groups is None else judgments.groups.some(rows.start, rows.stop),
-    )
-    return condensed(part) if found.policies.judged_only else part
+    def some_of(self, queries: Ints) -> MatchedJudgments:
+        """Select queries, without what they are about."""
+        lengths = segment_lengths(self.starts, len(self.rank))[queries]
+        return replace(
+            self,
+            starts=np.cumsum(lengths) - lengths,
+            subtopics=None,
+            **_select(self, _PER_QUERY, queries),
+            **_select(self, _PER_ROW, ranges(self.starts[queries], lengths)),
+        )
 
 
-def condensed(part: Matched) -> Matched:
+def condensed(part: MatchedJudgments) -> MatchedJudgments:
     """Close the gaps that documents without a judgment leave.
 
     As in trec_eval, a negative grade says "in the pool, but not judged".
@@ -342,14 +338,13 @@ def condensed(part: Matched) -> Matched:
     code = number_segments(part.starts, len(grades)).astype(np.int64)
     kept = np.flatnonzero((part.rank > 0) & (grades >= 0))
     kept = kept[sort_order(code[kept], part.rank[kept])]
-    starts = segment_starts(code[kept])
-    place = position(starts, len(kept)) + 1
+    place = position(segment_starts(code[kept]), len(kept)) + 1
     rank = np.zeros_like(part.rank)
     rank[kept] = place
     tied_rank = None
     if part.tied_rank is not None:
         tied_rank = np.zeros(len(grades))
-        blocks = segment_starts(_block_key(code[kept], part.tied_rank[kept]))
+        blocks = segment_starts(code[kept], part.tied_rank[kept])
         ends = np.append(blocks[1:], len(kept))
         mean = (place[blocks] + place[ends - 1]) / 2 if len(kept) else np.empty(0)
         tied_rank[kept] = np.repeat(mean, ends - blocks)
@@ -357,68 +352,34 @@ def condensed(part: Matched) -> Matched:
     return replace(part, rank=rank, tied_rank=tied_rank, retrieved=retrieved)
 
 
-def _block_key(code: Ints, tied_rank: Floats) -> Ints:
-    """Return a number that changes where the query or the (doubled) mean rank does."""
-    return code * (int(tied_rank.max(initial=0)) * 2 + 2) + (tied_rank * 2).astype(np.int64)
+def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
+    """Return documents without a judgment: the ranks that judged documents leave.
 
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Some = TypeVar("Some", bound="NDArray[Any] | pl.Series")
-
-
-@dataclass(frozen=True)
-class Filled(Matched):
-    """Hold the judgments of whole queries and, among them, documents that were given grades."""
-
-    # where these are known
-    ids: pl.Series | None = None
-
-    def docs(self) -> pl.Series:
-        """Return the documents, as text."""
-        assert self.ids is not None  # documents were listed with their ids
-        return self.ids
-
-    def blocks(self, rows: int) -> list[tuple[int, int]]:
-        """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
-        cuts = np.unique(np.searchsorted(self.starts, np.arange(0, len(self.rank), rows)))
-        ends = [*cuts[1:].tolist(), len(self.starts)]
-        return [(a, b) for a, b in zip(cuts.tolist(), ends, strict=True) if a < b]
-
-    def some(self, first: int, end: int) -> Filled:
-        """Select consecutive queries."""
-        last = self.starts[end] if end < len(self.starts) else len(self.rank)
-        rows = slice(int(self.starts[first]), int(last))
-
-        def cut(values: Some | None) -> Some | None:
-            return None if values is None else values[rows]  # pyright: ignore[reportReturnType]
-
-        return replace(
-            self,
-            queries=self.queries[first:end],
-            starts=self.starts[first:end] - rows.start,
-            grades=self.grades[rows],
-            rank=self.rank[rows],
-            tied_rank=cut(self.tied_rank),
-            retrieved=self.retrieved[first:end],
-            in_run=self.in_run[first:end],
-            score=cut(self.score),
-            ids=cut(self.ids),
-        )
+    `rank`: of each judgment (0: not retrieved); `retrieved`: how many documents each query has.
+    """
+    code = number_segments(starts, len(rank))
+    firsts = np.cumsum(retrieved) - retrieved
+    free = np.ones(int(retrieved.sum()), np.bool_)
+    judged = np.flatnonzero(rank > 0)
+    free[firsts[code[judged]] + rank[judged] - 1] = False
+    holes = np.flatnonzero(free)
+    query = np.repeat(np.arange(len(retrieved)), retrieved)[holes]
+    ranks = (holes - firsts[query] + 1).astype(np.int32)
+    return Listed(query, np.full(len(holes), -1), ranks)
 
 
 @dataclass(frozen=True)
 class WithHoles:
     """Hold judgments, documents without one, and where their rows go, query by query."""
 
-    part: Matched
+    part: MatchedJudgments
     holes: Listed
     # where each row was, the holes behind the judgments
     order: Ints
     starts: Ints
 
     @classmethod
-    def of(cls, part: Matched, holes: Listed) -> WithHoles:
+    def from_listed(cls, part: MatchedJudgments, holes: Listed) -> WithHoles:
         """Bring the rows of each query together."""
         code = number_segments(part.starts, len(part.rank))
         lengths = segment_lengths(part.starts, len(part.rank))
@@ -426,29 +387,19 @@ class WithHoles:
         order = sort_order(np.concatenate([code, holes.query]))
         return cls(part, holes, order, np.cumsum(lengths) - lengths)
 
-    def filled(self, grades: Floats) -> Filled:
-        """Give grades to the holes."""
+    def filled(self, grades: Floats) -> MatchedJudgments:
+        """Return the judgments with the holes among them, which have these grades."""
         part, holes = self.part, self.holes
-
-        def joined(ours: Floats | None, theirs: Floats | None) -> Floats | None:
-            if ours is None or theirs is None:
-                return None
-            return np.concatenate([ours, theirs])[self.order]
-
-        ids = None
+        columns = {
+            "grades": (part.grades, grades),
+            "rank": (part.rank, holes.rank),
+            "tied_rank": (part.tied_rank, holes.tied_rank),
+            "score": (part.score, holes.value),
+        }
+        joined: dict[str, Any] = {
+            name: None if own is None or added is None else np.concatenate([own, added])[self.order]
+            for name, (own, added) in columns.items()
+        }
         if holes.docs is not None:
-            ids = taken(pl.concat([part.docs(), holes.docs], rechunk=True), self.order)
-        return Filled(
-            queries=part.queries,
-            starts=self.starts,
-            grades=np.concatenate([part.grades, grades])[self.order],
-            rank=np.concatenate([part.rank, holes.rank])[self.order],
-            tied_rank=joined(part.tied_rank, holes.tied_rank),
-            retrieved=part.retrieved,
-            in_run=part.in_run,
-            score=joined(part.score, holes.value),
-            pool=part.pool,
-            judgments=part.judgments,
-            first=part.first,
-            ids=ids,
-        )
+            joined["ids"] = taken(pl.concat([part.docs, holes.docs], rechunk=True), self.order)
+        return replace(part, starts=self.starts, subtopics=None, **joined)

@@ -30,7 +30,7 @@ from rankframe.kernel.batch import (
     query_starts,
     taken,
 )
-from rankframe.kernel.segments import ranges, segment_lengths, segment_starts
+from rankframe.kernel.segments import query_blocks, ranges, segment_lengths, segment_starts
 from rankframe.kernel.tables import Index, probe, repeats, representatives
 
 _LOOKED_AT = 1 << 14  # rows that show whether the rows of a query are contiguous
@@ -227,12 +227,7 @@ class QueryIndex:
 
     def blocks(self, rows: int) -> list[tuple[int, int]]:
         """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
-        if not len(self.starts):
-            return []
-        cuts = np.searchsorted(self.starts, np.arange(rows, self.height, rows))
-        ends = np.append(cuts, len(self.starts))
-        begins = np.append(0, cuts)
-        return [(int(a), int(b)) for a, b in zip(begins, ends, strict=True) if a < b]
+        return query_blocks(self.starts, self.height, rows)
 
     def may_repeat(self) -> bool:
         """Return whether a document may be there twice for a query, as far as keys tell."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,18 @@ def ranges(firsts: AnyInts, lengths: AnyInts) -> Ints:
     whole = np.repeat(firsts - (ends - lengths), lengths)
     whole += np.arange(len(whole))
     return whole
+
+
+def query_blocks(starts: Ints, rows: int, block_rows: int) -> list[tuple[int, int]]:
+    """Divide queries into blocks of about `block_rows` rows: the first query, and the end.
+
+    >>> query_blocks(np.array([0, 3, 4, 9]), 12, 4)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    if not len(starts):
+        return []
+    cuts = np.searchsorted(starts, np.arange(block_rows, rows, block_rows)).tolist()
+    return [(a, b) for a, b in pairwise([0, *cuts, len(starts)]) if a < b]
 
 
 # Up to this number of rows of a query are compared with each other; more are sorted. A power of 2.

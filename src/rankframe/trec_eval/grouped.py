@@ -17,8 +17,7 @@ from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
 from rankframe.core.options import Policies, Ties
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.judged import Judgments
-from rankframe.frames.matches import matched
+from rankframe.frames.judged import JudgedFrame
 from rankframe.io.formats.packing import unpacked, without_packing
 from rankframe.io.formats.registry import TREC, reading
 from rankframe.io.formats.trec_format import NUMBER_TEXT, whole_grades
@@ -133,7 +132,7 @@ def place_documents(
     policies = Policies(ties=ties, k_max=deepest or None)
     lookup = Lookup.of(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
     found = lookup.found()
-    judged = Judgments(matched(found, 0, len(found.judgments.starts)), settle=True)
+    judged = JudgedFrame(found.select(), settle=True)
     documents = judged.frame({QUERY, DOC, RANK})
     if deepest == 0:
         documents = documents.with_columns(pl.lit(None, pl.Int64).alias(RANK))

@@ -19,7 +19,6 @@ from rankframe.core.errors import MissingQueriesError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.frames.matches import matched
 from rankframe.io.input_table import InputTable
 from rankframe.io.validate import refuse_no_overlap
 from rankframe.kernel.batch import taken, text_order
@@ -77,13 +76,13 @@ def read_population(
     # Negated as they are read, so that the best of several passages is the nearest.
     run = replace(run, distance=run.distance or distance)
     found = Lookup.of(qrels, run, policies, (), listed=True).found()
-    part = matched(found, 0, len(found.judgments.starts))
+    part = found.select()
     order = text_order(part.queries)
     queries = taken(part.queries, order)
     relevant = part.grades > 0 if policies.rel is None else part.grades >= policies.rel
     total = np.add.reduceat(relevant, part.starts, dtype=np.int64)[order]
     missing = ~part.in_run[order]
-    if not found.seen.overlap and policies.no_overlap == "error":
+    if not found.counts.overlap and policies.no_overlap == "error":
         refuse_no_overlap(qrels, run, shared_queries=not missing.all())
     if policies.missing == "error" and missing.any():
         example = queries[int(np.flatnonzero(missing)[0])]

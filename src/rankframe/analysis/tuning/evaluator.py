@@ -25,7 +25,7 @@ from rankframe.engine.accumulator import Floats, Terms
 from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.frames.judgments import IndexedJudgments
-from rankframe.frames.matches import Found
+from rankframe.frames.matches import RunMatches
 from rankframe.io.input_table import InputTable
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.matching import match_documents
@@ -139,12 +139,12 @@ class Evaluator:
             for found in self._rank(part, stage):
                 yield Terms.of(self.metric, self.judged.values(found), self.weights)
 
-    def _rank(self, methods: Sequence[Method], stage: str) -> list[Found]:
+    def _rank(self, methods: Sequence[Method], stage: str) -> list[RunMatches]:
         """Return the ranks of judged documents in each fusion."""
         tied = "tied_rank" in self.judged.plan.columns
         # Fused documents are numbered from 1, even if runs keep their ranks.
         policies = replace(self.judged.policies, ranks="renumbered")
-        found = [Found(self.judgments, policies, tied_rank=tied) for _ in methods]
+        found = [RunMatches(self.judgments, policies, tied_rank=tied) for _ in methods]
         rows = 0
         with ThreadPoolExecutor(workers()) as pool:
             for runs in self.runs.partitions():
@@ -164,7 +164,7 @@ class Evaluator:
         self,
         runs: LoadedRuns,
         methods: Sequence[Method],
-        found: Sequence[Found],
+        found: Sequence[RunMatches],
         number: int,
         queries: Ints,
     ) -> int:
