@@ -14,7 +14,6 @@ import polars as pl
 
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.curves.area import downsample_curve
-from rankframe.analysis.curves.curve import Kind, curve
 from rankframe.analysis.fusion.fuse import Recorded, recorded
 from rankframe.analysis.fusion.registry import METHODS
 from rankframe.analysis.fusion.runs import unscored
@@ -23,10 +22,9 @@ from rankframe.analysis.tuning.tune import tune
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import shown
-from rankframe.core.options import Intervals, JudgedOptions, Policies
+from rankframe.core.options import Intervals, Policies
 from rankframe.core.wording import naming_the_run
 from rankframe.engine.judged_metrics import JudgedMetrics
-from rankframe.engine.lazy_frames import judge
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import hold
 from rankframe.io.formats.registry import reading
@@ -34,6 +32,7 @@ from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Source
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
+from rankframe.present.charts.chart_source import ChartSource
 from rankframe.present.charts.palette import GREY
 from rankframe.present.report.model import Moved, of_slices, order_systems
 from rankframe.present.report.page import figure, section
@@ -98,23 +97,17 @@ def drawings(
     rows: Rows, found: Comparison, moved: Mapping[str, Moved], intervals: Intervals
 ) -> dict[str, Any]:
     """Draw the charts, by what they show: curves of these rows, all else of what was compared."""
-    first, policies = found.metrics[0], vars(rows.policies)
-    label, drawn = first.label, {}
-
-    def curves(kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
-        return {
-            name: curve(rows.qrels, run, kind, **options, **policies)
-            for name, run in rows.runs.items()
-        }
-
+    first, drawn = found.metrics[0], {}
+    label = first.label
+    source = ChartSource(rows.qrels, rows.runs, policies=vars(rows.policies))
     if (plain := _without_cutoff(first)) is not None:
-        points = curves("metric_at_k", metric=plain, **vars(intervals))
+        points = source.curves("metric_at_k", metric=plain, **vars(intervals))
         over = rows.described(f"{plain} over its cutoffs, with intervals")
         drawn[over] = plot.metric_at_k(points, plain)
     eleven = rows.described("Precision at eleven points of recall, mean over queries")
-    drawn[eleven] = plot.precision_recall(curves("precision_recall", interpolated=True))
+    drawn[eleven] = plot.precision_recall(source.curves("precision_recall", interpolated=True))
     pooled = rows.described("ROC of retrieved documents, pooled over queries by score")
-    by_score = curves("roc").items()
+    by_score = source.curves("roc").items()
     drawn[pooled] = plot.roc({name: downsample_curve(p, _MOST_POINTS) for name, p in by_score})
     drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
     for name, change in moved.items():
@@ -122,10 +115,7 @@ def drawings(
             change.worse, (str(found.baseline), name)
         )
     best = order_systems(found)[0]
-    judged = judge(
-        rows.qrels, rows.runs[best],
-        **{name: policies[name] for name in JudgedOptions.__annotations__},
-    )  # fmt: skip
+    judged = replace(source, runs={best: rows.runs[best]}).judged()[best]
     stand = f"Where relevant documents stand in {best}, a sample of queries"
     drawn[stand] = plot.heatmap(judged, most=30)
     if found.sliced:

@@ -12,7 +12,7 @@ from rankframe.core.table import Cell, Table
 from rankframe.core.wording import plain_text
 
 # Classes of the style sheet, by the tone of a cell.
-STYLES: Final = {"good": "up", "bad": "down", "doubtful": "few", "muted": "ci"}
+CLASSES: Final = {"good": "up", "bad": "down", "doubtful": "few", "muted": "ci"}
 _SEVERAL = re.compile(r"\d(?: to |/)[-+\d]")  # numbers in a cell
 
 _LONGEST = 120  # characters of an id on the page
@@ -77,7 +77,7 @@ def _cell(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
 
 def cell_html(cell: Cell) -> str:
     """Render a cell: the tone is that of the mark, where there is one, the detail is below."""
-    style = STYLES.get(cell.tone, "")
+    style = CLASSES.get(cell.tone, "")
     content = text(cell.text)
     if cell.bold:
         content = f'<span class="best">{content}</span>'

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -23,9 +23,9 @@ from rankframe.core.wording import (
 )
 from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.metrics.names import Metric
-from rankframe.present.report.model import Material
+from rankframe.present.report.model import Material, of_all_queries, of_slices
 from rankframe.present.report.page import (
-    STYLES,
+    CLASSES,
     escaped,
     fold,
     note,
@@ -43,12 +43,23 @@ _FEW_DIFFERENT = 10  # queries in which two systems differ
 _FEW_QUERIES = 30
 _LITTLE_JUDGED = 0.5
 _JUDGED_APART = 0.1  # of how much was judged of two systems
-
-
 _MOST_FAILED = 3
-_MARKS = {"up": "▲", "down": "▼", "same": "≈"}
-_TONES: Final[dict[Mark, Tone]] = {"up": "good", "down": "bad", "same": ""}
-_LABELS = {"up": "better", "down": "worse", "same": "not told apart"}
+
+
+class Style(NamedTuple):
+    """Hold how an outcome is shown."""
+
+    symbol: str
+    tone: Tone
+    label: str
+    verb: str
+
+
+STYLES: Final[dict[Mark, Style]] = {
+    "up": Style("▲", "good", "better", "is better than"),
+    "down": Style("▼", "bad", "worse", "is worse than"),
+    "same": Style("≈", "", "not told apart", "cannot be told apart from"),
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ class Sentence:
 
     system: str
     text: str
-    mark: Mark
+    mark: Mark = "same"
 
 
 def summary(material: Material) -> str:
@@ -77,16 +88,15 @@ def _findings(found: Comparison) -> str:
     alone = found.table.is_empty()
     items = [
         f'<li class="{sentence.mark}"><span class="mark" role="img" '
-        f'aria-label="{_LABELS[sentence.mark]}">'
-        f"{'•' if alone else _MARKS[sentence.mark]}</span>"
+        f'aria-label="{STYLES[sentence.mark].label}">'
+        f"{'•' if alone else STYLES[sentence.mark].symbol}</span>"
         f'<span class="said"><b>{text(sentence.system)}</b>{":" if alone else ""} '
         f"{_emphasised(sentence)}</span></li>"
         for sentence in sentences(found)
     ]
     best = leader(found)
-    return (
-        f"<p>{escaped(best)}</p>" if best else ""
-    ) + f'<ul class="findings">{"".join(items)}</ul>'
+    lead = f"<p>{escaped(best)}</p>" if best else ""
+    return f'{lead}<ul class="findings">{"".join(items)}</ul>'
 
 
 def _emphasised(sentence: Sentence) -> str:
@@ -112,7 +122,7 @@ def _verdict(index: int, name: str, verdict: Verdict) -> str:
     if more > 0:
         failed = [*failed[:_MOST_FAILED], f"<li>and {more} more</li>"]
     why = f"<ul>{''.join(failed)}</ul>" if failed else ""
-    word = f'<b class="{STYLES[TONES[verdict.status]]}">{verdict.note.lead}</b>'
+    word = f'<b class="{CLASSES[TONES[verdict.status]]}">{verdict.note.lead}</b>'
     return (
         f'<div class="verdict {verdict.status}">{word} '
         f"<b>{text(name)}</b>: {escaped(verdict.note.text)}{why}{details}</div>"
@@ -121,26 +131,24 @@ def _verdict(index: int, name: str, verdict: Verdict) -> str:
 
 def headline(found: Comparison) -> str:
     """Render systems down and metrics across: values, intervals, and changes."""
-    whole = found.systems.filter(pl.col("by").is_null())
-    values = {(row["metric"], row["system"]): row for row in whole.to_dicts()}
-    pairs = {
-        (row["metric"], row["system"]): row
-        for row in found.table.filter(pl.col("by").is_null()).to_dicts()
-    }
+    values, pairs = (
+        {(row["metric"], row["system"]): row for row in of_all_queries(frame).to_dicts()}
+        for frame in (found.systems, found.table)
+    )
     best = {
         metric.label: best_of(metric, [values[metric.label, name]["value"] for name in found.names])
         for metric in found.metrics
     }
     rows = []
     for name in found.names:
-        cells: list[str | Cell] = [name]
-        for metric in found.metrics:
-            key = metric.label, name
-            cells.append(_value(values[key], pairs.get(key), metric, best[metric.label]))
-        queries = max(values[metric.label, name]["queries"] for metric in found.metrics)
-        rows.append([*cells, number(queries, f"{queries:,}")])
-    labels = [metric.label for metric in found.metrics]
-    table = Table.from_texts(["system"], [*labels, "queries"], rows)
+        keys = [(metric.label, name) for metric in found.metrics]
+        cells = [
+            _value_cell(values[key], pairs.get(key), metric, best[metric.label])
+            for key, metric in zip(keys, found.metrics, strict=True)
+        ]
+        queries = max(values[key]["queries"] for key in keys)
+        rows.append([name, *cells, number(queries, f"{queries:,}")])
+    table = Table.from_texts(["system"], [*best, "queries"], rows)
     remark = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
     if pairs:
         remark += (
@@ -150,24 +158,18 @@ def headline(found: Comparison) -> str:
     return render_table("headline", table) + note(remark)
 
 
-def _value(
-    row: Mapping[str, Any], pair: Mapping[str, Any] | None, metric: Metric, best: float | None
-) -> Cell:
-    mark = ""
-    tone: Tone = ""
-    if pair is not None and pair["difference"] is not None:
-        direction = _mark(pair, metric)
-        tone = _TONES[direction]
-        sign = "" if direction == "same" else f"{_MARKS[direction]} "
-        mark = f"{sign}{percent_text(pair['relative'])}"
-    return Cell(
+def _value_cell(row: Row, pair: Row | None, metric: Metric, best: float | None) -> Cell:
+    cell = Cell(
         number_text(row["value"], metric),
         bold=row["value"] is not None and row["value"] == best,
-        tone=tone,
-        mark=mark,
         detail=range_text(row["ci_low"], row["ci_high"], metric),
         value=row["value"],
     )
+    if pair is None or pair["difference"] is None:
+        return cell
+    mark = _mark(pair, metric)
+    sign = "" if mark == "same" else f"{STYLES[mark].symbol} "
+    return replace(cell, tone=STYLES[mark].tone, mark=f"{sign}{percent_text(pair['relative'])}")
 
 
 def _caveats(found: Comparison, sampled: str) -> str:
@@ -187,24 +189,21 @@ def sentences(found: Comparison) -> list[Sentence]:
     first = found.metrics[0]
     if found.table.is_empty():
         return [_alone(found, name, first) for name in found.names]
-    whole = found.table.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
+    whole = of_all_queries(found.table, metric=first.label)
     return [_against(found, row, first) for row in whole.to_dicts()]
 
 
 def leader(found: Comparison) -> str:
     """Say which of three or more systems has the best value."""
     first = found.metrics[0]
-    whole = found.systems.filter(
-        pl.col("by").is_null(), pl.col("metric") == first.label, pl.col("value").is_not_null()
-    )
-    if len(found.names) < 3 or whole.is_empty():
+    whole = of_all_queries(found.systems, metric=first.label)
+    top = best_of(first, whole["value"].to_list())
+    if len(found.names) < 3 or top is None:
         return ""
-    top: Any = whole["value"].max() if first.higher_is_better else whole["value"].min()
-    best = whole.filter(pl.col("value") == top)["system"].to_list()
-    names = " and ".join(best[:_MOST_NAMED])
+    best = whole.filter(value=top)["system"].to_list()
     return (
-        f"{names} {'has' if len(best) == 1 else 'have'} the best {first.label} of "
-        f"{len(found.names)} systems: {number_text(top, first)}."
+        f"{' and '.join(best[:_MOST_NAMED])} {'has' if len(best) == 1 else 'have'} the best "
+        f"{first.label} of {len(found.names)} systems: {number_text(top, first)}."
     )
 
 
@@ -216,10 +215,9 @@ def caveats(found: Comparison) -> list[str]:
     unpaired = found.ledger.filter(item="queries_unpaired").filter(pl.col("value") > 0)
     notes = unpaired.select("value", "note").rows()  # allowed: a ledger
     texts += [f"{value:,.0f} queries {note}" for value, note in notes]
-    whole = found.systems.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
+    whole = of_all_queries(found.systems, metric=first.label)
     texts += _judged(whole.to_dicts(), first)
-    pairs = found.table.filter(pl.col("by").is_null(), pl.col("metric") == first.label)
-    for row in pairs.to_dicts():
+    for row in of_all_queries(found.table, metric=first.label).to_dicts():
         different = row["wins"] + row["losses"]
         if 0 < different < _FEW_DIFFERENT:
             texts.append(
@@ -234,10 +232,11 @@ def caveats(found: Comparison) -> list[str]:
     queries = max(whole["queries"].to_list(), default=0)
     if queries < _FEW_QUERIES:
         texts.append(f"{number_of(queries, 'query')}: too few to rely on")
-    small = found.systems.filter(pl.col("by").is_not_null(), pl.col("small"))
-    if few := small.select("by", "slice").unique().height:
-        parts = found.systems.filter(pl.col("by").is_not_null())
-        total = parts.select("by", "slice").unique().height
+    few, total = (
+        of_slices(found.systems, **values).select("by", "slice").n_unique()
+        for values in ({"small": True}, {})
+    )
+    if few:
         texts.append(f"{few} of {number_of(total, 'slice')} have fewer than {_FEW_QUERIES} queries")
     texts += [EVERY_RELEVANT] if found.every_relevant else []
     return list(dict.fromkeys(texts))
@@ -265,83 +264,77 @@ def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:
 
 
 def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:
-    mine = found.systems.filter(pl.col("system") == name, pl.col("metric") == metric.label)
-    whole = mine.filter(pl.col("by").is_null()).to_dicts()[0]
+    (whole,) = of_all_queries(found.systems, system=name, metric=metric.label).to_dicts()
     text = f"{metric.label} {number_text(whole['value'], metric)}"
-    if whole["ci_low"] is not None:
-        low, high = (number_text(whole[side], metric) for side in ("ci_low", "ci_high"))
-        text += f", {_confidence(found)}{low} to {high}"
+    text += _interval(found, whole, metric, number_text)
     text += f", over {number_of(whole['queries'], 'query')}"
-    sliced = mine.filter(
-        pl.col("by").is_not_null(), pl.col("value").is_not_null(), ~pl.col("small")
-    )
+    sliced = of_slices(found.systems, system=name, metric=metric.label, small=False)
+    sliced = sliced.drop_nulls("value").sort("value", descending=not metric.higher_is_better)
     if sliced.height > 1:
-        worst = sliced.sort("value", descending=not metric.higher_is_better).to_dicts()[0]
+        worst = sliced.row(0, named=True)
         text += f"; worst in {_slice(worst)} ({number_text(worst['value'], metric)})"
-    return Sentence(name, text + ".", "same")
+    return Sentence(name, text + ".")
+
+
+def _interval(
+    found: Comparison, row: Row, metric: Metric, write: Callable[[float, Metric], str]
+) -> str:
+    """Write an interval behind a number; nothing if there is none."""
+    if row["ci_low"] is None:
+        return ""
+    low, high = (write(row[side], metric) for side in ("ci_low", "ci_high"))
+    how = found.note("policy_ci").split(",")[0]  # begins with the confidence, if it is known
+    return f", {f'{how} ' if how.endswith('%') else ''}{low} to {high}"
 
 
 def _against(found: Comparison, row: Row, metric: Metric) -> Sentence:
     system, base = row["system"], row["baseline"]
     if row["difference"] is None:
-        return Sentence(
-            system, f"cannot be compared with {base}: {metric.label} is undefined.", "same"
-        )
+        return Sentence(system, f"cannot be compared with {base}: {metric.label} is undefined.")
     if not row["wins"] and not row["losses"] and not row["difference"]:
-        return Sentence(system, f"has the same {metric.label} as {base} in every query.", "same")
-    mark = _mark(row, metric)
-    verb = {"up": "is better than", "down": "is worse than", "same": "cannot be told apart from"}
-    text = f"{verb[mark]} {base}: {metric.label} {_difference(row, metric)}"
-    if row["ci_low"] is not None:
-        low, high = (signed_text(row[side], metric) for side in ("ci_low", "ci_high"))
-        text += f", {_confidence(found)}{low} to {high}"
+        return Sentence(system, f"has the same {metric.label} as {base} in every query.")
+    mark, share = _mark(row, metric), percent_text(row["relative"])
+    text = f"{STYLES[mark].verb} {base}: {metric.label} {signed_text(row['difference'], metric)}"
+    text += f" ({share})" if share else ""
+    text += _interval(found, row, metric, signed_text)
     if mark == "same" and row["p_corrected"] is not None:
-        text += (
-            f" ({found.note('policy_significant').split(' below')[0]} {p_text(row['p_corrected'])})"
-        )
+        significant = found.note("policy_significant").split(" below")[0]
+        text += f" ({significant} {p_text(row['p_corrected'])})"
     clauses = [*_in_slices(found, row, metric, mark), *_by_others(found, row, mark)]
     return Sentence(system, "; ".join([text, *clauses]) + ".", mark)
 
 
 def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[str]:
     """Say in which slices the outcome differs, or that it is nowhere worse."""
-    slices = found.table.filter(
-        pl.col("by").is_not_null(),
-        pl.col("metric") == metric.label,
-        pl.col("system") == row["system"],
-    ).to_dicts()
-    if not slices:
-        return []
+    slices = of_slices(found.table, metric=metric.label, system=row["system"]).to_dicts()
     texts = []
-    for other, word in (("down", "worse"), ("up", "better")):
-        there = [part for part in slices if _mark(part, metric) == other]
+    for other in ("down", "up") if slices else ():
         if other == mark:
             continue
-        if there:
-            there.sort(key=lambda part: -abs(part["relative"] or part["difference"]))
-            named = [f"{_slice(part)} {_relative(part, metric)}" for part in there]
-            texts.append(f"{'but ' if mark != 'same' else ''}{word} in {_some(named)}")
+        differing = [part for part in slices if _mark(part, metric) == other]
+        if differing:
+            differing.sort(key=lambda part: -abs(part["relative"] or part["difference"]))
+            named = [f"{_slice(part)} {_relative(part, metric)}" for part in differing]
+            lead = "but " if mark != "same" else ""
+            texts.append(f"{lead}{STYLES[other].label} in {_first(named)}")
         elif other == "down":
-            texts.append(f"not significantly {word} in any of {number_of(len(slices), 'slice')}")
+            texts.append(f"not significantly worse in any of {number_of(len(slices), 'slice')}")
     return texts
 
 
 def _by_others(found: Comparison, row: Row, mark: Mark) -> list[str]:
     """Say which other metrics agree, and which differ."""
-    rows = found.table.filter(
-        pl.col("by").is_null(),
-        pl.col("metric") != row["metric"],
-        pl.col("system") == row["system"],
-    ).to_dicts()
-    by_mark: dict[str, list[str]] = {"up": [], "down": [], "same": []}
-    for other in rows:
+    rows = of_all_queries(found.table, system=row["system"])
+    rows = rows.filter(pl.col("metric") != row["metric"])
+    by_mark: dict[Mark, list[str]] = {"down": [], "up": [], "same": []}
+    for other in rows.to_dicts():
         metric = found.metric(other["metric"])
         by_mark[_mark(other, metric)].append(f"{metric.label} {_relative(other, metric)}")
     texts = []
-    for which, word in (("down", "worse"), ("up", "better")):
-        if named := by_mark[which]:
+    for which, named in by_mark.items():
+        if named and which != "same":
             lead = "also " if which == mark else "but " if mark != "same" else ""
-            texts.append(f"{lead}{word} by {_some(named)}")
+            texts.append(f"{lead}{STYLES[which].label} by {_first(named)}")
     return texts
 
 
@@ -352,11 +345,6 @@ def _mark(row: Row, metric: Metric) -> Mark:
     return "up" if (row["difference"] > 0) == metric.higher_is_better else "down"
 
 
-def _difference(row: Row, metric: Metric) -> str:
-    share = percent_text(row["relative"])
-    return signed_text(row["difference"], metric) + (f" ({share})" if share else "")
-
-
 def _relative(row: Row, metric: Metric) -> str:
     return percent_text(row["relative"]) or signed_text(row["difference"], metric)
 
@@ -365,12 +353,7 @@ def _slice(row: Row) -> str:
     return f"{row['by']} {row['slice']}"
 
 
-def _some(named: Sequence[str]) -> str:
+def _first(named: Sequence[str]) -> str:
+    """List the first few of many."""
     more = len(named) - _MOST_NAMED
     return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _confidence(found: Comparison) -> str:
-    """Return the confidence that stands before an interval."""
-    how = found.note("policy_ci").split(",")[0]
-    return f"{how} " if how.endswith("%") else ""

@@ -15,7 +15,7 @@ from rankframe.analysis.diff import Diff
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.verdict import Verdict
 from rankframe.core.messages import number_of
-from rankframe.core.table import Cell, Column, Note, Part, Table, Tone, warning_notes
+from rankframe.core.table import Cell, Note, Part, Table, Tone, warning_notes
 from rankframe.core.wording import count_text, number_text, range_text, share_text, signed_text
 from rankframe.present.terminal.render import (
     csv_text,
@@ -65,20 +65,18 @@ def bounds_table(comparison: Comparison) -> RenderableType:
 
 def ledger_table(ledger: pl.DataFrame) -> RenderableType:
     """Render everything that was counted, and the policies in force."""
-    by_system = "system" in ledger.columns
+    named = ["system"] if "system" in ledger.columns else []
     rows = [
         [
-            *([Cell(row["system"] or "")] if by_system else []),
-            Cell(row["item"]),
-            Cell("" if row["value"] is None else count_text(row["value"])),
+            *(row[name] or "" for name in named),
+            row["item"],
+            "" if row["value"] is None else count_text(row["value"]),
             Cell(row["note"], tone="muted"),
         ]
         for row in ledger.to_dicts()
     ]
-    columns = [*([Column("system", numeric=False)] if by_system else []),
-               Column("counted", numeric=False), Column(""),
-               Column("meaning", numeric=False)]  # fmt: skip
-    return render([Table(columns, [rows])], loose=True)
+    table = Table.from_texts([*named, "counted"], [""], rows, more_words=["meaning"])
+    return render([table], loose=True)
 
 
 def comparison_text(
@@ -116,31 +114,27 @@ def diff_tables(diff: Diff) -> RenderableType:
 def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
     """Return the documents of a query with their ranks in both runs."""
     a, b = diff.names
-    attributes = [(name, mover[name]) for name in diff.described if mover[name] is not None]
-    described = "".join(
-        f"  {value}" if name == "text"
-        else f"  {name} {value:g}" if isinstance(value, float) else f"  {name} {value}"
-        for name, value in attributes
-    )  # fmt: skip
+    described = ""
+    for name in diff.described:
+        if (value := mover[name]) is not None:
+            text = f"{value:g}" if isinstance(value, float) and name != "text" else value
+            described += f"  {text}" if name == "text" else f"  {name} {text}"
     title = (
         f"{mover['query_id']}  {number_text(mover[a])} → {number_text(mover[b])}  "
         f"({mover['delta']:+.4f}){described}"
     )
-    titled = "title" in diff.documents.columns
+    titled = ["title"] if "title" in diff.documents.columns else []
     rows = [
         [
-            Cell(row["doc_id"]),
-            *([Cell(row["title"] or "")] if titled else []),
-            Cell("-" if row["relevance"] is None else f"{row['relevance']:g}"),
-            *(Cell("-" if row[rank] is None else str(row[rank])) for rank in diff.ranks),
+            row["doc_id"],
+            *(row[name] or "" for name in titled),
+            "-" if row["relevance"] is None else f"{row['relevance']:g}",
+            *("-" if row[rank] is None else str(row[rank]) for rank in diff.ranks),
             Cell(row["change"], tone=_MOVES[row["change"]]),
         ]
         for row in diff.documents.filter(pl.col("query_id") == mover["query_id"]).to_dicts()
     ]
-    columns = [Column("document", numeric=False),
-               *([Column("title", numeric=False)] if titled else []),
-               *map(Column, ("grade", a, b)), Column("", numeric=False)]  # fmt: skip
-    return Table(columns, [rows], title)
+    return Table.from_texts(["document", *titled], ["grade", a, b], rows, title, more_words=[""])
 
 
 def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:
@@ -165,21 +159,18 @@ def history_table(points: pl.DataFrame) -> RenderableType:
     """Render a table for each metric, a row for each result, and its change from the one before."""
     parts: list[Part] = []
     for (metric,), frame in points.group_by("metric", maintain_order=True):
-        rows = []
-        before = None
-        for row in frame.to_dicts():
-            value = row["value"]
-            rows.append(
-                [
-                    row["result"],
-                    "–" if row["date"] is None else f"{row['date']:%Y-%m-%d %H:%M}",
-                    number_text(value),
-                    "" if before is None or value is None else signed_text(value - before),
-                    range_text(row["ci_low"], row["ci_high"]),
-                    f"{row['queries']:,}",
-                ]
-            )
-            before = value
+        changes = frame["value"].diff()
+        rows = [
+            [
+                row["result"],
+                "–" if row["date"] is None else f"{row['date']:%Y-%m-%d %H:%M}",
+                number_text(row["value"]),
+                "" if change is None else signed_text(change),
+                range_text(row["ci_low"], row["ci_high"]),
+                f"{row['queries']:,}",
+            ]
+            for row, change in zip(frame.to_dicts(), changes, strict=True)
+        ]
         numbers = ["value", "change", "interval", "queries"]
         parts.append(Table.from_texts(["result", "written (UTC)"], numbers, rows, str(metric)))
     if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)

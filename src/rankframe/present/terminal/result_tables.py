@@ -62,22 +62,25 @@ def item_tables(results: Mapping[str, Result]) -> RenderableType:
 
 def ledger_table(results: Mapping[str, Result]) -> RenderableType:
     """Render everything that was counted, a column per run, and the policies in force."""
-    items = pl.concat(_counts(result.ledger)["item"] for result in results.values())
+    ledgers = {}
+    for run, result in results.items():
+        counts = _counts(result.ledger).unique("item", keep="first", maintain_order=True)
+        ledgers[run] = {row["item"]: row for row in counts.to_dicts()}
     rows = []
-    for item in items.unique(maintain_order=True):
-        entries = {name: r.ledger.filter(pl.col("item") == item) for name, r in results.items()}
-        counts = [Cell(count_text(e["value"][0]) if e.height else "-") for e in entries.values()]
-        meanings = {name: entry["note"][0] for name, entry in entries.items() if entry.height}
-        if len(set(meanings.values())) == 1:
-            meaning = next(iter(meanings.values()))
-        else:
-            meaning = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
-        rows.append([Cell(item), *counts, Cell(meaning, tone="muted")])
-    columns = [Column("counted", numeric=False), *map(Column, results),
-               Column("meaning", numeric=False)]  # fmt: skip
+    for item in dict.fromkeys(item for ledger in ledgers.values() for item in ledger):
+        entries = {run: ledger.get(item) for run, ledger in ledgers.items()}
+        counts = [
+            "-" if entry is None else count_text(entry["value"]) for entry in entries.values()
+        ]
+        notes = {run: entry["note"] for run, entry in entries.items() if entry is not None}
+        meaning = "; ".join(f"{run}: {note}" for run, note in notes.items())
+        if len(set(notes.values())) == 1:
+            meaning = next(iter(notes.values()))
+        rows.append([item, *counts, Cell(meaning, tone="muted")])
+    table = Table.from_texts(["counted"], list(results), rows, more_words=["meaning"])
     policies = _policies(next(iter(results.values())).ledger)
     in_force = ", ".join(f"{name}: {value}" for name, value in policies.items())
-    return Group(render([Table(columns, [rows])], loose=True), plain(f"policies: {in_force}"))
+    return Group(render([table], loose=True), plain(f"policies: {in_force}"))
 
 
 def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
@@ -176,17 +179,15 @@ def _rows(
     results: Mapping[str, Result], metrics: Sequence[Metric], *, sliced: bool
 ) -> Iterator[tuple[str, str, Metric, list[dict[str, Any]]]]:
     """Yield a label, the attribute, the metric and the rows of all runs."""
+    frames = [result.slices if sliced else result.summary for result in results.values()]
     for metric in metrics:
-        chosen = pl.col("metric") == metric.label
-        if not sliced:
-            rows = [result.summary.filter(chosen).to_dicts()[0] for result in results.values()]
-            yield metric.label, "", metric, rows
-            continue
-        slices = [result.slices.filter(chosen) for result in results.values()]
-        for by, name in slices[0].select("by", "slice").rows():  # allowed: one row a slice
-            this = (pl.col("by") == by) & (pl.col("slice") == name)
-            rows = [(frame.filter(this).to_dicts() or [_NO_ROW])[0] for frame in slices]
-            yield f"{by}: {name}", by, metric, rows
+        first, *others = (
+            {(row.get("by", ""), row.get("slice")): row for row in frame.to_dicts()}
+            for frame in (frame.filter(metric=metric.label) for frame in frames)
+        )
+        for (by, name), row in first.items():
+            label = f"{by}: {name}" if sliced else metric.label
+            yield label, by, metric, [row, *(rows.get((by, name), _NO_ROW) for rows in others)]
 
 
 def _value_cell(
@@ -216,15 +217,12 @@ def _item_tables(results: Mapping[str, Result]) -> list[Table]:
 
 
 def _item_cells(row: Mapping[str, Any]) -> list[str]:
-    documents, retrieved, hits = (
-        "" if row[name] is None else f"{row[name]:,}"
-        for name in ("documents", "documents_shown", "hits")
-    )
-    *shares, of_hits = (
-        "" if row[name] is None else f"{row[name]:.1%}"
-        for name in ("coverage", "share_of_places", "share_of_exposure", "share_of_hits")
-    )
-    return [str(row["slice"]), documents, retrieved, *shares, hits, of_hits]
+    formats = {
+        "documents": ",", "documents_shown": ",", "coverage": ".1%", "share_of_places": ".1%",
+        "share_of_exposure": ".1%", "hits": ",", "share_of_hits": ".1%",
+    }  # fmt: skip
+    texts = ["" if row[name] is None else f"{row[name]:{form}}" for name, form in formats.items()]
+    return [str(row["slice"]), *texts]
 
 
 def _sliceable(metrics: Sequence[Metric]) -> list[Metric]:
