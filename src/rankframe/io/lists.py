@@ -213,10 +213,8 @@ def _scores(scores: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.
         raise OptionError(f"scores has {len(counts):,} lists for {len(lengths):,} ranked lists.")
     if (counts != lengths).any():
         first = int(np.argmax(counts != lengths))
-        raise OptionError(
-            f"list {str(keys[first])!r} has {lengths[first]:,} elements and "
-            f"{counts[first]:,} scores."
-        )
+        elements = f"{lengths[first]:,} elements and {counts[first]:,} scores"
+        raise OptionError(f"list {str(keys[first])!r} has {elements}.")
     return _numbers(chain.from_iterable(scores), "score")
 
 
@@ -355,9 +353,8 @@ def _totals(total: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArra
         if np.asarray(total).dtype.kind == "b":
             raise TypeError
     except (TypeError, ValueError):
-        raise OptionError(
-            f"total must be a whole number, or one per row, not {shown(total)}."
-        ) from None
+        wrong = f"total must be a whole number, or one per row, not {shown(total)}."
+        raise OptionError(wrong) from None
     if totals.ndim > 1 or (totals.ndim == 1 and len(totals) != len(relevant)):
         raise OptionError(f"total is of shape {totals.shape}, for {len(relevant):,} rows.")
     totals = np.broadcast_to(totals, relevant.shape)
@@ -406,21 +403,40 @@ def from_topk(
     cells = np.flatnonzero(present)
     rows = cells // max(matrix.shape[1], 1)
     found = numbers.ravel()[cells]
-    if found.dtype.kind in "iu":
+    if items is not None:
+        item_names = _names(items, "items")
+        if found.dtype.kind not in "iu":
+            raise OptionError("items are names by number, so ids must be whole numbers, not text.")
+        lacking = present & ((numbers < 0) | (numbers >= len(item_names)))
+        problem = f"a number that items, with {len(item_names):,} names, lacks"
+        _refuse_cells(lacking, numbers, "ids", problem, " They count from 0; -1 is none.")
+        documents = item_names.gather(found).alias(DOC)
+    elif found.dtype.kind in "iu":
         documents = pl.Series(DOC, found)
     else:
         documents = read_texts(found.tolist(), "the ids", DOC)
-    if items is not None:
-        documents = _name_items(documents, items, cells, matrix.shape[1])
-    names = None if queries is None else _names(queries, "queries")
-    if names is not None:
+    query = pl.Series(rows)
+    if queries is not None:
+        names = _names(queries, "queries")
         if len(names) != len(matrix):
             raise OptionError(f"queries has {len(names):,} names for {len(matrix):,} rows.")
         refuse_repeated_names(names.cast(pl.String), "row")
-    run = {QUERY: pl.Series(rows) if names is None else names.gather(rows), DOC: documents}
+        query = names.gather(rows)
+    run = {QUERY: query, DOC: documents}
     if scores is None:
         return pl.DataFrame({**run, RANK: np.cumsum(present, axis=1).ravel()[cells]})
-    values = _score_matrix(scores, matrix.shape, cells)
+    score_matrix = _matrix(scores, "scores")
+    if score_matrix.shape != matrix.shape:
+        shapes = f"scores are of shape {score_matrix.shape}, ids of shape {matrix.shape}."
+        raise OptionError(shapes)
+    if score_matrix.dtype.kind not in "iufb":
+        raise OptionError(f"scores must be numbers, not of type {score_matrix.dtype}.")
+    advice = " Where they stand for no document, set the id to -1."
+    _refuse_cells(
+        present & ~np.isfinite(score_matrix), score_matrix, "scores", "not finite", advice
+    )
+    values = score_matrix.ravel()[cells]
+    values = pl.Series(values if values.dtype.kind in "iu" else values.astype(np.float64))
     return pl.DataFrame({**run, SCORE: turned(values) if smaller_is_better else values})
 
 
@@ -457,7 +473,7 @@ def _ids(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if kind == "f":
         present = ~(np.isnan(matrix) | (matrix == -1))
         wrong = present & ((matrix != np.floor(matrix)) | np.isinf(matrix))
-        _refuse(wrong, matrix, np.arange(matrix.size), matrix.shape[1], "ids", "not a whole number")
+        _refuse_cells(wrong, matrix, "ids", "not a whole number")
         return np.where(present, matrix, -1).astype(np.int64), present
     if kind in "UT":
         return matrix, np.ones(matrix.shape, np.bool_)
@@ -470,29 +486,11 @@ def _ids(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return matrix, present
 
 
-def _name_items(numbers: pl.Series, items: Any, cells: NDArray[np.intp], width: int) -> pl.Series:
-    names = _names(items, "items")
-    if not numbers.dtype.is_integer():
-        raise OptionError("items are names by number, so ids must be whole numbers, not text.")
-    values = numbers.to_numpy()
-    _refuse(
-        (values < 0) | (values >= len(names)),
-        values,
-        cells,
-        width,
-        "ids",
-        f"a number that items, with {len(names):,} names, lacks",
-        " They count from 0; -1 is none.",
-    )
-    return names.gather(values).alias(DOC)
-
-
 def _names(values: Any, what: str) -> pl.Series:
     """Return names as a column of text or numbers."""
     if isinstance(values, Mapping | set | frozenset | str):
-        raise OptionError(
-            f"{what} must be a list of names in order, not a {type(values).__name__}."
-        )
+        kind = type(values).__name__
+        raise OptionError(f"{what} must be a list of names in order, not a {kind}.")
     try:
         if hasattr(values, "__arrow_c_stream__") or isinstance(values, np.ndarray):
             names = pl.Series(values)
@@ -504,40 +502,18 @@ def _names(values: Any, what: str) -> pl.Series:
         raise OptionError(f"{what} must be a list of names, not {shown(values)}.") from error
     if names.null_count():
         first = names.is_null().arg_true()[0]
-        raise OptionError(
-            f"{what} has {names.null_count():,} names that are null, e.g. name {first:,}."
-        )
+        count = f"{names.null_count():,} names that are null"
+        raise OptionError(f"{what} has {count}, e.g. name {first:,}.")
     return names
 
 
-def _score_matrix(scores: Any, shape: tuple[int, ...], cells: NDArray[np.intp]) -> pl.Series:
-    matrix = _matrix(scores, "scores")
-    if matrix.shape != shape:
-        raise OptionError(f"scores are of shape {matrix.shape}, ids of shape {shape}.")
-    if matrix.dtype.kind not in "iufb":
-        raise OptionError(f"scores must be numbers, not of type {matrix.dtype}.")
-    values = matrix.ravel()[cells]
-    values = values if values.dtype.kind in "iu" else values.astype(np.float64)
-    advice = " Where they stand for no document, set the id to -1."
-    _refuse(~np.isfinite(values), values, cells, shape[1], "scores", "not finite", advice)
-    return pl.Series(values)
-
-
-def _refuse(
-    wrong: NDArray[np.bool_],
-    values: NDArray[Any],
-    cells: NDArray[np.intp],
-    width: int,
-    what: str,
-    problem: str,
-    advice: str = "",
+def _refuse_cells(
+    wrong: NDArray[np.bool_], matrix: NDArray[Any], what: str, problem: str, advice: str = ""
 ) -> None:
-    """Refuse wrong values; `cells` are their places in a matrix of this width."""
-    count = np.count_nonzero(wrong)
-    if count:
-        first = int(np.argmax(wrong))
-        row, column = divmod(int(cells[first]), width)
+    """Refuse wrong values in a matrix."""
+    if count := np.count_nonzero(wrong):
+        row, column = np.argwhere(wrong)[0]
         raise OptionError(
             f"{count:,} of the {what} {'is' if count == 1 else 'are'} {problem}, e.g. "
-            f"{values.flat[first]} in row {row:,}, column {column:,}.{advice}"
+            f"{matrix[row, column]} in row {row:,}, column {column:,}.{advice}"
         )
