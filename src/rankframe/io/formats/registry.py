@@ -299,100 +299,87 @@ def _bad_part(name: str) -> str | None:
 
 
 class Look(NamedTuple):
-    """The kind of a file, by its first bytes, and what to do about it."""
+    """The kind of a file that cannot be read, and what to do about it."""
 
     kind: str
     advice: str = ""
 
 
-_UNPACK = "Unpack it, and give the file inside"
+_UNPACK, _REPACK = "Unpack it, and give the file inside", "Unpack it, or pack it as .gz"
 _AS_PARQUET = "Write its table as Parquet or CSV"
-# By how they begin. Excel's workbooks and many others are zip archives inside.
-_MAGIC: tuple[tuple[bytes, Look], ...] = (
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Look("an old Excel or Word file", _AS_PARQUET)),
-    (b"PK\x03\x04", Look("a zip archive", _UNPACK)),
-    (b"PK\x05\x06", Look("a zip archive with nothing in it")),
-    (b"\xfd7zXZ\x00", Look("xz compression", "Unpack it, or pack it as .gz, .zst or .bz2")),
-    (b"\x04\x22\x4d\x18", Look("lz4 compression", "Unpack it, or pack it as .gz, .zst or .bz2")),
-    (b"\xff\x06\x00\x00sNaPpY", Look("Snappy compression", "Unpack it, or pack it as .gz")),
-    (b"7z\xbc\xaf\x27\x1c", Look("a 7-Zip archive", _UNPACK)),
-    (b"Rar!\x1a\x07", Look("a RAR archive", _UNPACK)),
-    (b"\x93NUMPY", Look("an array of numpy", "Load it with numpy.load, and give the array")),
-    (b"\x89HDF\r\n\x1a\n", Look("an HDF5 file", _AS_PARQUET)),
-    (b"ORC", Look("an ORC file", "Read it with pyarrow.orc.read_table, and give the table")),
-    (b"Obj\x01", Look("an Avro file", "Read it with polars.read_avro, and give the frame")),
+_UTF_8 = "Save it as UTF-8: iconv -f {0} -t UTF-8 old > new"
+_BLANKS = rb"(?:\xef\xbb\xbf)?\s*(?i:"  # before a text, whatever its case
+# How files of other kinds begin: the first pattern that matches counts. Excel's workbooks and many
+# others are zip archives inside. Of pickles, protocols 2 to 5 say their number; below it, a frame,
+# an object or a memo follows.
+_LOOKS = (
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Look("an old Excel or Word file", _AS_PARQUET)),
     (
-        b"FEA1\x00",
-        Look("an old Feather file (version 1)", "Write it anew: today's Feather is read"),
+        rb"PK\x03\x04.*(?:\[Content_Types\]\.xml|xl/)",
+        Look("an Excel workbook", "Save the sheet as CSV, or read it with polars.read_excel"),
     ),
-    (b"SQLite format 3\x00", Look("a SQLite database", _AS_PARQUET)),
-    (b"RDX3\n", Look("an R workspace", _AS_PARQUET)),
-    (b"%PDF-", Look("a PDF document")),
-    (b"\x89PNG\r\n", Look("a picture")),
-    (b"\xff\xd8\xff", Look("a picture")),
-    (b"{\\rtf", Look("an RTF document", "Save it as plain text")),
+    (rb"PK\x03\x04", Look("a zip archive", _UNPACK)),
+    (rb"PK\x05\x06", Look("a zip archive with nothing in it")),
+    (rb"\xfd7zXZ\x00", Look("xz compression", f"{_REPACK}, .zst or .bz2")),
+    (rb"\x04\x22\x4d\x18", Look("lz4 compression", f"{_REPACK}, .zst or .bz2")),
+    (rb"\xff\x06\x00\x00sNaPpY", Look("Snappy compression", _REPACK)),
+    (rb"7z\xbc\xaf\x27\x1c", Look("a 7-Zip archive", _UNPACK)),
+    (rb"Rar!\x1a\x07", Look("a RAR archive", _UNPACK)),
+    (rb".{257}ustar", Look("a tar archive", _UNPACK)),
+    (rb"\x93NUMPY", Look("an array of numpy", "Load it with numpy.load, and give the array")),
+    (rb"\x89HDF\r\n\x1a\n", Look("an HDF5 file", _AS_PARQUET)),
+    (rb"ORC.*\x00", Look("an ORC file", "Read it with pyarrow.orc.read_table, and give the table")),
+    (rb"Obj\x01", Look("an Avro file", "Read it with polars.read_avro, and give the frame")),
+    (
+        rb"FEA1\x00",
+        Look("an old Feather file (version 1)", "Write it anew: Feather of today is read"),
+    ),
+    (rb"SQLite format 3\x00", Look("a SQLite database", _AS_PARQUET)),
+    (rb".{8}DUCK", Look("a DuckDB database", _AS_PARQUET)),
+    (rb"RDX3\n", Look("an R workspace", _AS_PARQUET)),
+    (rb"%PDF-", Look("a PDF document")),
+    (rb"\x89PNG\r\n|\xff\xd8\xff", Look("a picture")),
+    (rb"\{\\rtf", Look("an RTF document", "Save it as plain text")),
+    (
+        rb"\x80[\x02-\x05][\x95\x8c\]}c()KXCG\x89]",
+        Look("a Python pickle", "Load it in Python, and give what it holds"),
+    ),
+    # Two or four bytes a letter: by a mark, or by many zeros.
+    (rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff", Look("UTF-32 text", _UTF_8.format("UTF-32"))),
+    (rb"\xff\xfe|\xfe\xff", Look("UTF-16 text", _UTF_8.format("UTF-16"))),
+    (
+        rb"(?:[\t-~]\x00){32}|(?:[\t-~]\x00){4,31}[\t-~]?\Z",
+        Look("UTF-16LE text", _UTF_8.format("UTF-16LE")),
+    ),
+    (
+        rb"(?:\x00[\t-~]){32}|(?:\x00[\t-~]){4,31}\x00?\Z",
+        Look("UTF-16BE text", _UTF_8.format("UTF-16BE")),
+    ),
+    (
+        _BLANKS + rb"version https://git-lfs)",
+        Look(
+            "a pointer of Git LFS in place of a file",
+            "Fetch the file that it stands for: git lfs pull",
+        ),
+    ),
+    (
+        _BLANKS + rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<!doctype html|<html|<head|<body))",
+        Look("an HTML page", "Is it an error or a login page that was saved in place of the file?"),
+    ),
+    (
+        _BLANKS + rb"<\?xml|<!doctype|<error>)",
+        Look("an XML document", "Is it an error that a server sent in place of the file?"),
+    ),
+    (
+        _BLANKS + rb"%%matrixmarket)",
+        Look("a Matrix Market file", "Give rows of query, document and value"),
+    ),
 )
-_WORKBOOK = Look("an Excel workbook", "Save the sheet as CSV, or read it with polars.read_excel")
-_LFS = Look(
-    "a pointer of Git LFS in place of a file", "Fetch the file that it stands for: git lfs pull"
-)
-_PAGE = Look("an HTML page", "Is it an error or a login page that was saved in place of the file?")
-_PICKLE = Look("a Python pickle", "Load it in Python, and give what it holds")
-_TAR = 257  # where a tar archive says that it is one
 
 
 def look_of(head: bytes) -> Look | None:
     """Return the kind of a file that begins like this, if it is known and cannot be read."""
-    for begin, look in _MAGIC:
-        if head.startswith(begin) and (begin != b"ORC" or b"\x00" in head):
-            return _WORKBOOK if begin == b"PK\x03\x04" and _is_workbook(head) else look
-    if head[_TAR : _TAR + 5] == b"ustar":
-        return Look("a tar archive", _UNPACK)
-    if head[8:12] == b"DUCK":
-        return Look("a DuckDB database", _AS_PARQUET)
-    # Protocols 2 to 5 say their number; below it, a frame, an object or a memo follows.
-    if re.match(rb"\x80[\x02-\x05][\x95\x8c\]}c()KXCG\x89]", head):
-        return _PICKLE
-    if encoding := _wide_text(head):
-        advice = f"Save it as UTF-8: iconv -f {encoding} -t UTF-8 old > new"
-        return Look(f"{encoding} text", advice)
-    return _text_look(head)
-
-
-def _is_workbook(head: bytes) -> bool:
-    return b"[Content_Types].xml" in head or b"xl/" in head
-
-
-def _wide_text(head: bytes) -> str | None:
-    """Return an encoding of two or four bytes a letter, by its mark or its many zeros."""
-    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
-        return "UTF-32"
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "UTF-16"
-    sample = head[:64]
-    for encoding, zeros, letters in (("UTF-16LE", 1, 0), ("UTF-16BE", 0, 1)):
-        plain = sample[letters::2]
-        if (
-            len(sample) >= 8
-            and not any(sample[zeros::2])
-            and all(9 <= byte < 127 for byte in plain)
-        ):
-            return encoding
-    return None
-
-
-def _text_look(head: bytes) -> Look | None:
-    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:200].lower()
-    if begins.startswith(b"version https://git-lfs"):
-        return _LFS
-    if re.match(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<!doctype html|<html|<head|<body)", begins):
-        return _PAGE
-    if begins.startswith((b"<?xml", b"<!doctype", b"<error>")):
-        advice = "Is it an error that a server sent in place of the file?"
-        return Look("an XML document", advice)
-    if begins.startswith(b"%%matrixmarket"):
-        return Look("a Matrix Market file", "Give rows of query, document and value")
-    return None
+    return next((look for sign, look in _LOOKS if re.match(sign, head, re.DOTALL)), None)
 
 
 def categories_as_text(files: Sequence[object], frame: pl.LazyFrame) -> pl.LazyFrame | None:
