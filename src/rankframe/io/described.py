@@ -56,9 +56,8 @@ class Texts:
             text = strings[0]
         if own is None or text is None:
             what = repr(key) if own is None else f"with texts, such as {_WORDS[key][0]!r}"
-            raise OptionError(
-                Option(option), f" has no column {what}: it has {', '.join(map(shown, schema))}."
-            )
+            found = ", ".join(map(shown, schema))
+            raise OptionError(Option(option), f" has no column {what}: it has {found}.")
         for column in (own, text):
             refuse_pattern(option, column)
         return cls.from_columns(raw, name, key, own, text)
@@ -101,14 +100,10 @@ class Described:
     ) -> Described:
         """Open the sources; rows are read later."""
         table = None if queries is None else open_table(queries, "queries", columns)
-        if weight is not None:
-            if table is None:
-                raise OptionError(
-                    Option("weight"),
-                    " needs ",
-                    Option("queries"),
-                    ", a frame with query_id and attributes.",
-                )
+        if weight is not None and table is None:
+            needs = (Option("weight"), " needs ", Option("queries"))
+            raise OptionError(*needs, ", a frame with query_id and attributes.")
+        if weight is not None and table is not None:
             schema = table.raw.collect_schema()
             if weight not in schema:
                 raise MissingColumnError("queries", "weight", list(schema), asked=weight)
@@ -118,12 +113,8 @@ class Described:
         elif table is not None and (text := _text_column(table)) is not None:
             key = table.mapping[QUERY]
             texts = Texts.from_columns(table.raw, table.name, QUERY, key, text)
-        return cls(
-            table,
-            weight,
-            texts,
-            None if titles is None else Texts.from_source(titles, DOC, "titles"),
-        )
+        documents = None if titles is None else Texts.from_source(titles, DOC, "titles")
+        return cls(table, weight, texts, documents)
 
     def weights(self, queries: pl.Series) -> pl.Series | None:
         """Read the weights of queries, each of which must have one; None without weights."""

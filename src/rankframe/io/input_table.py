@@ -89,12 +89,8 @@ def lists_of(
             del numbers[name]
     for column in numbers.values():
         if column not in flat.lists:
-            raise ColumnTypeError(
-                role,
-                column,
-                str(flat.schema[column]),
-                f"a list of numbers, one for each document in the list {doc!r}",
-            )
+            expected = f"a list of numbers, one for each document in the list {doc!r}"
+            raise ColumnTypeError(role, column, str(flat.schema[column]), expected)
     columns = tuple(dict.fromkeys((doc, *numbers.values())))
     ordered = not numbers and role != "qrels"
     return Lists(frame, flat, mapping[QUERY], columns, role, ordered, limit)
@@ -217,14 +213,10 @@ class Lists:
             for number, name in zip(names[1:], plain, strict=True)
             if row[number] != row["0"]
         )
-        raise BadValueError(
-            self.role,
-            "lists of different lengths",
-            bad.height,
-            f"row {row[_ROW]:,} (query_id {row[QUERY]!r}): {row['0']:,} in {first!r}, "
-            f"{count:,} in {other!r}",
-            "Give each document a number of its own",
-        )
+        where = f"row {row[_ROW]:,} (query_id {row[QUERY]!r})"
+        example = f"{where}: {row['0']:,} in {first!r}, {count:,} in {other!r}"
+        problem, advice = "lists of different lengths", "Give each document a number of its own"
+        raise BadValueError(self.role, problem, bad.height, example, advice)
 
     def _refuse_repeated(self) -> None:
         """Refuse a query with two lists: either could come first."""
@@ -329,19 +321,16 @@ class InputTable:
         try:
             yield
         except READ_ERRORS as error:
-            self.refuse_non_numeric()
+            with suppress(*READ_ERRORS):
+                (self.before or self)._refuse_non_numeric()
             raise unreadable(self.name, error) from error
 
     def _number(self, column: str, source: str, dtype: pl.DataType) -> pl.Expr:
         number = (beyond_float if column == SCORE_REST else as_float)(source, dtype)
         return -number if self.distance and column in (SCORE, SCORE_REST) else number
 
-    def refuse_non_numeric(self) -> None:
-        """Refuse text in a column of numbers; say how many rows have it, and which is the first."""
-        with suppress(*READ_ERRORS):
-            (self.before or self)._refuse_non_numeric()
-
     def _refuse_non_numeric(self) -> None:
+        """Refuse text in a column of numbers; say how many rows have it, and which is the first."""
         schema = self.raw.collect_schema()
         for column, source in self.mapping.items():
             if column in TEXTS or schema[source] != pl.String:
@@ -351,13 +340,9 @@ class InputTable:
             rows = self.raw.select(text).with_row_index("_row")
             bad = rows.filter(number.is_null() & text.is_not_null()).collect()
             if bad.height:
-                raise BadValueError(
-                    self.role,
-                    f"a non-numeric {column}",
-                    bad.height,
-                    f"{bad[source][0]!r} at row {bad['_row'][0] + 1:,}",
-                    f"Every {column} must be a number",
-                )
+                example = f"{bad[source][0]!r} at row {bad['_row'][0] + 1:,}"
+                problem, advice = f"a non-numeric {column}", f"Every {column} must be a number"
+                raise BadValueError(self.role, problem, bad.height, example, advice)
 
 
 def part_of(frame: pl.DataFrame, role: Role | Side) -> InputTable:

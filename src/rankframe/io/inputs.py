@@ -180,13 +180,9 @@ def without_seen(run: InputTable, train: InputTable) -> InputTable:
 def refuse_counts(rows: int, example: float | None) -> None:
     """Refuse rows of train with bad counts, of which there are so many."""
     if rows:
-        raise BadValueError(
-            "train",
-            f"a {COUNT} that is no whole number of at least 1",
-            rows,
-            repr(example),
-            "Say how often each pair is there, or leave the column out",
-        )
+        problem = f"a {COUNT} that is no whole number of at least 1"
+        advice = "Say how often each pair is there, or leave the column out"
+        raise BadValueError("train", problem, rows, repr(example), advice)
 
 
 _UNIT: Final = "unit"
@@ -206,12 +202,8 @@ def in_units(run: InputTable, unit: Any) -> InputTable:
     else:
         units = units_of(unit, run.limit)
         _refuse_unknown(run, units)
-        raw = (
-            frame.join(units.lazy(), on=DOC, how="left", maintain_order="left")
-            .with_columns(pl.col(_UNIT).alias(DOC))
-            .drop(_UNIT)
-        )
-        seekable = False
+        joined = frame.join(units.lazy(), on=DOC, how="left", maintain_order="left")
+        raw, seekable = joined.with_columns(pl.col(_UNIT).alias(DOC)).drop(_UNIT), False
     return replace(
         run,
         raw=raw,
@@ -264,10 +256,8 @@ def _columns(names: Sequence[str]) -> tuple[str, str]:
     if unit is None and key is not None and first_called(_CHUNKS, [key]) is not None:
         unit = first_called(_DOCUMENTS, [name for name in names if name != key])
     if key is None or unit is None:
-        raise OptionError(
-            Option(_UNIT, bare=True),
-            f" needs the columns doc_id and unit, or chunk_id and doc_id; it has {listing(names)}.",
-        )
+        needs = " needs the columns doc_id and unit, or chunk_id and doc_id"
+        raise OptionError(Option(_UNIT, bare=True), f"{needs}; it has {listing(names)}.")
     for name in (key, unit):
         refuse_pattern(_UNIT, name)
     return key, unit
@@ -275,18 +265,15 @@ def _columns(names: Sequence[str]) -> tuple[str, str]:
 
 def _checked(unit: pl.Expr) -> pl.Expr:
     """Return an expression over doc_id that has a unit for each row; refuse any other."""
-    roots = sorted(set(unit.meta.root_names()))
-    problem = ""
-    if roots != [DOC]:
-        problem = f" is an expression over {DOC}, not over {listing(roots)}."
-    else:
-        try:
-            table = pl.DataFrame({DOC: ["a", "b"]}).select(unit.cast(pl.String))
-            if table.height != 2:
-                problem = f" must give a unit for each document: {shown(str(unit))}."
-        except pl.exceptions.PolarsError as error:
-            reason = str(error).split("\n", maxsplit=1)[0]
-            problem = f" cannot be computed of the text of ids: {reason}."
+    roots, problem = sorted(set(unit.meta.root_names())), ""
+    try:
+        if roots != [DOC]:
+            problem = f" is an expression over {DOC}, not over {listing(roots)}."
+        elif pl.DataFrame({DOC: ["a", "b"]}).select(unit.cast(pl.String)).height != 2:
+            problem = f" must give a unit for each document: {shown(str(unit))}."
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).split("\n", maxsplit=1)[0]
+        problem = f" cannot be computed of the text of ids: {reason}."
     if problem:
         raise OptionError(Option(_UNIT, bare=True), problem)
     return unit
@@ -302,9 +289,8 @@ def _refuse_unknown(run: InputTable, units: pl.DataFrame) -> None:
     except READ_ERRORS:  # raised again, with an explanation, when rows are read
         return
     if count:
-        raise OptionError(
-            f"{number_of(count, 'document')} of the run {'has' if count == 1 else 'have'} no unit, "
-            f"e.g. {shorten(repr(example))}. Add them to ",
-            Option(_UNIT, bare=True),
-            ".",
+        lack = (
+            f"{number_of(count, 'document')} of the run {'has' if count == 1 else 'have'} no unit"
         )
+        example = f", e.g. {shorten(repr(example))}. Add them to "
+        raise OptionError(lack, example, Option(_UNIT, bare=True), ".")

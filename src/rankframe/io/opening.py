@@ -136,8 +136,8 @@ def open_table(
         name,
         raw,
         with_rest(mapping, schema),
-        seekable,
-        distance is not None,
+        seekable=seekable,
+        distance=distance is not None,
         ranked=ranked,
         lists=lists,
         numbered=lists is None,
@@ -207,20 +207,17 @@ def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.Da
             tables.append(table)
             size += table.estimated_size()
             if size > bound:
-                raise UnreadableInputError(
-                    name,
-                    f"it is held in memory as a whole, and takes more than {bound:,} bytes, half "
-                    "of what is allowed",
-                    "Leave out columns and rows that are not needed, or raise ",
-                    Option("max_memory", bare=True),
-                )
+                half = f"more than {bound:,} bytes, half of what is allowed"
+                problem = f"it is held in memory as a whole, and takes {half}"
+                advice = "Leave out columns and rows that are not needed, or raise "
+                raise UnreadableInputError(name, problem, advice, Option("max_memory", bare=True))
         return pl.concat(tables)
 
 
 def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered") -> InputTable:
     """Find the column that orders a run; refuse a run without one if a column must order it."""
     found = list(run.raw.collect_schema())
-    if order == "rows" and ranks == "kept":
+    if ranks == "kept" and order == "rows":
         options = (Option("order", "rows"), " and ", Option("ranks", "kept"))
         raise OptionError(*options, " contradict each other.")
     if ranks == "kept" and RANK not in run.mapping:
@@ -231,12 +228,13 @@ def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered")
         run = replace(run, mapping=mapping, distance=False)
     by = next((column for column in (SCORE, RANK) if column in run.mapping), None)
     unused = [name for name in found if name not in run.mapping.values()]
-    if by is None and order == "columns" and not run.ranked:
-        raise UnorderedRunError(run.role, found, _numeric_columns(run.raw, unused))
-    text = f"as the {'lists' if run.ranked else 'rows'} stand"
     if by is not None:
-        largest = by == SCORE and not run.distance
-        text = f"by {run.mapping[by]!r}, the {'largest' if largest else 'smallest'} first"
+        first = "largest" if by == SCORE and not run.distance else "smallest"
+        text = f"by {run.mapping[by]!r}, the {first} first"
+    elif order == "columns" and not run.ranked:
+        raise UnorderedRunError(run.role, found, _numeric_columns(run.raw, unused))
+    else:
+        text = f"as the {'lists' if run.ranked else 'rows'} stand"
     text += f" ({run.note})" if run.note else ""
     return replace(run, ordered=text, unused=tuple(unused))
 
@@ -253,11 +251,8 @@ def describe(source: Source, role: str) -> str:
 def refuse_pattern(role: str, column: str) -> None:
     """Refuse a column whose name polars would take for a pattern of names."""
     if is_pattern(column):
-        raise UnreadableInputError(
-            f"the {role}",
-            f"its column {column!r} is called like a pattern of names",
-            "Give it another name",
-        )
+        problem = f"its column {column!r} is called like a pattern of names"
+        raise UnreadableInputError(f"the {role}", problem, "Give it another name")
 
 
 def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
@@ -283,9 +278,10 @@ def _has_subtopics(raw: pl.LazyFrame, schema: Mapping[str, Any]) -> bool:
     different = pl.col(ITERATION).fill_null(NO_ITERATION).n_unique() > 1
     pair = pl.col(QUERY).hash(1) ^ pl.col(DOC).hash(2)
     try:
-        if not raw.select(different).collect(engine="streaming").item():
-            return False
-        return raw.select(pair.n_unique() < pl.len()).collect(engine="streaming").item()
+        return all(
+            raw.select(sign).collect(engine="streaming").item()
+            for sign in (different, pair.n_unique() < pl.len())
+        )
     except READ_ERRORS:  # raised again, with an explanation, when rows are read
         return False
 
