@@ -10,6 +10,7 @@ import glob as globbing
 import gzip
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -32,7 +33,7 @@ _FILES = ("qrels", "runs", "run", "sources", "a", "b", "source", "queries")
 _VARIABLE = "_RANKFRAME_COMPLETE"
 # Bash takes these for ends of words, and completes only what follows the last one; it completes an
 # @, too.
-_BREAKS = frozenset("@=:")
+_BREAKS = re.compile(r"\n([@=:]+)(?:\n|$)")
 
 
 def _offering(completer: Completer) -> Completer:
@@ -181,10 +182,9 @@ def whole_words() -> Iterator[None]:
     if os.environ.get(_VARIABLE) != "complete_bash" or "\n" not in os.environ.get("COMP_WORDS", ""):
         yield
         return
-    words, place, kept = _joined(
-        os.environ["COMP_WORDS"].split("\n"), int(os.environ["COMP_CWORD"])
-    )
-    os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = "\n".join(words), str(place)
+    words = os.environ["COMP_WORDS"].split("\n")[: int(os.environ["COMP_CWORD"]) + 1]
+    words, kept = _joined(words)
+    os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = "\n".join(words), str(len(words) - 1)
     answer = StringIO()
     try:
         with redirect_stdout(answer):
@@ -194,23 +194,14 @@ def whole_words() -> Iterator[None]:
             sys.stdout.write(f"{line.removeprefix(kept)}\n")
 
 
-def _joined(words: list[str], current: int) -> tuple[list[str], int, str]:
-    """Return whole words, the place of the current one, and what bash keeps of it.
+def _joined(words: list[str]) -> tuple[list[str], str]:
+    """Return whole words, and what bash keeps of the last of them.
 
-    >>> _joined(["rankframe", "evaluate", "-m", "ndcg", "@", "1"], 5)
-    (['rankframe', 'evaluate', '-m', 'ndcg@1'], 3, 'ndcg')
-    >>> _joined(["rankframe", "evaluate", "-c", "doc_id", "="], 4)[1:]
-    (3, 'doc_id=')
+    >>> _joined(["rankframe", "evaluate", "-m", "ndcg", "@", "1"])
+    (['rankframe', 'evaluate', '-m', 'ndcg@1'], 'ndcg')
+    >>> _joined(["rankframe", "evaluate", "-c", "doc_id", "="])[1:]
+    ('doc_id=',)
     """
-    joined: list[str] = []
-    here, kept = 0, ""
-    glue = False
-    for place, word in enumerate(words):
-        breaks = bool(word) and set(word) <= _BREAKS
-        whole = joined.pop() + word if joined and (breaks or glue) else word
-        joined.append(whole)
-        if place == current:
-            kept = whole if breaks else whole.removesuffix(word)
-            here, kept = len(joined) - 1, kept.removesuffix("@")
-        glue = breaks
-    return joined, here, kept
+    joined = _BREAKS.sub(r"\1", "\n".join(words)).split("\n")
+    kept = joined[-1] if set(words[-1]) & set("@=:") else joined[-1].removesuffix(words[-1])
+    return joined, kept.removesuffix("@")
