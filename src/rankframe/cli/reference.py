@@ -190,6 +190,7 @@ def demo(
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
+_FILMS, _ITEMS = "popular.parquet als.parquet", "--items items.parquet"
 _NEXT = {
     "shop": (
         "  rankframe evaluate qrels.parquet hybrid.parquet -m ndcg@1,3,10 --ledger",
@@ -201,12 +202,10 @@ _NEXT = {
         "  rankframe evaluate --help",
     ),
     "movies": (
-        "  rankframe evaluate ratings.parquet popular.parquet als.parquet --rel 4 -m ndcg@10 "
-        "-m coverage@10 --items items.parquet",
-        "  rankframe plot tradeoff ratings.parquet popular.parquet als.parquet --rel 4 "
-        "--items items.parquet",
-        "  rankframe plot exposure popular.parquet als.parquet --items items.parquet -k 10",
-        "  rankframe plot popularity popular.parquet als.parquet --train train.parquet -k 10",
+        f"  rankframe evaluate ratings.parquet {_FILMS} --rel 4 -m ndcg@10 -m coverage@10 {_ITEMS}",
+        f"  rankframe plot tradeoff ratings.parquet {_FILMS} --rel 4 {_ITEMS}",
+        f"  rankframe plot exposure {_FILMS} {_ITEMS} -k 10",
+        f"  rankframe plot popularity {_FILMS} --train train.parquet -k 10",
         "  rankframe metrics novelty",
     ),
 }
