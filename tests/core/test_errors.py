@@ -50,7 +50,7 @@ EXAMPLES: dict[str, RankframeError] = {
     ),
     "missing grades": MissingColumnError("qrels", "relevance", ["a", "b"]),
     "wide": MissingColumnError("ranking b", "doc_id", [f"c{at}" for at in range(40_000)]),
-    "asked for": MissingColumnError("run", "score", ["scores"], asked="scored"),
+    "asked for": MissingColumnError("run", "score", ["scores"], named="scored"),
     "ambiguous": AmbiguousColumnError("run", "query_id", ["qid", "topic"]),
     "unordered": UnorderedRunError("run", ["qid", "doc", "bm"], ["bm"]),
     "mapping": ColumnMappingError("querry_id", ["query_id", "doc_id"]),
@@ -196,7 +196,7 @@ def raised(error: RankframeError, *runs: str) -> RankframeError:
          "no query in the run 'new' matches any judgment: run query_ids look like"),
         (lambda: UnreadableInputError("the run dict", "no"), "cannot read the run 'new' dict: no."),
         (lambda: EmptyInputError("run", "x"), "run 'new' is empty: x has no rows."),
-        (lambda: MissingColumnError("run", "score", ["a"], asked="b"), "run 'new' has no column"),
+        (lambda: MissingColumnError("run", "score", ["a"], named="b"), "run 'new' has no column"),
     ],
 )  # fmt: skip
 def test_of_several_runs_it_says_which(make: Callable[[], RankframeError], beginning: str) -> None:
@@ -245,7 +245,7 @@ def test_what_travelled_can_still_be_asked_for_its_facts() -> None:
     [
         lambda: BadValueError("run", "a value", 1, USERS, ""),
         lambda: DuplicateError("qrels", 1, {"query_id": USERS}, [], resolvable=False),
-        lambda: MissingColumnError("run", "score", [USERS], asked=USERS),
+        lambda: MissingColumnError("run", "score", [USERS], named=USERS),
         lambda: MissingQueriesError(1, 2, USERS),
         lambda: NoOverlapError("doc_id", [USERS], [USERS]),
         lambda: OptionError.choice("ties", USERS, ["doc_desc"]),

@@ -16,7 +16,6 @@ from rankframe.core.messages import (
     did_you_mean,
     listing,
     masked,
-    nearest,
     number_of,
     sentences,
     shorten,
@@ -78,23 +77,16 @@ class MalformedLineError(RankframeError):
         self.source, self.line, self.text = source, line, text
         self.problem, self.count = problem, count
 
-    def below(self, lines: int) -> MalformedLineError:
-        """Return the error for a text that follows some lines of the file."""
-        return MalformedLineError(
-            self.source, self.line + lines, self.text, self.problem, self.count
-        )
-
-    def and_also(self, count: int) -> MalformedLineError:
-        """Return the error with more such lines."""
-        return MalformedLineError(
-            self.source, self.line, self.text, self.problem, self.count + count
-        )
+    def moved(self, *, lines: int = 0, count: int = 0) -> MalformedLineError:
+        """Return the error for a text that follows some lines of the file, or with more of them."""
+        line, count = self.line + lines, self.count + count
+        return MalformedLineError(self.source, line, self.text, self.problem, count)
 
 
 class MissingColumnError(RankframeError):
     """A required column that an input lacks.
 
-    `asked`: the name that `columns=` gives it; `shared`: for any input that has it.
+    `named`: the name that `columns=` gives it; `shared`: for any input that has it.
     """
 
     def __init__(
@@ -103,39 +95,35 @@ class MissingColumnError(RankframeError):
         column: str,
         columns: Sequence[str],
         *,
-        asked: str | None = None,
+        named: str | None = None,
         shared: bool = False,
     ) -> None:
-        what = f"column {asked!r} (asked for as {column})" if asked else f"{column} column"
-        near = nearest(asked or column, columns)
-        hint: tuple[Part, ...] = (f"Did you mean {near[0]!r}?",) if near else ()
-        if column == "relevance" and not asked and {"score", "scores"} & set(columns):
+        what = f"column {named!r} (asked for as {column})" if named else f"{column} column"
+        near = did_you_mean(named or column, columns)
+        naming: tuple[Part, ...] = ("Name it: ", _of_side(role, column, "your_column"))
+        if column == "relevance" and not named:
+            naming += ("; if every row is a relevant pair, pass ", Option("relevance", 1.0))
+        hint = (near,) if near else naming if shared or not named else ()
+        if column == "relevance" and not named and {"score", "scores"} & set(columns):
             hint = ("Is this the run? The judgments come first",)
-        elif column == "relevance" and not asked:
-            pairs = ("; if every row is a relevant pair, pass ", Option("relevance", 1.0))
-            hint = hint or ("Name it: ", _of_side(role, column, "your_column"), *pairs)
-        elif not asked or shared:
-            hint = hint or ("Name it: ", _of_side(role, column, "your_column"))
-        if not asked and any(name.strip("+-.")[:1].isdigit() for name in columns):
+        if not named and any(name.strip("+-.")[:1].isdigit() for name in columns):
             # Names that are numbers, or begin like one, are more likely to be values.
-            hint = ("If its first line is no header, name columns by their numbers: ",
-                    _of_side(role, column, "column_1"))  # fmt: skip
+            header = "If its first line is no header, name columns by their numbers: "
+            hint = (header, _of_side(role, column, "column_1"))
         problem = (Role(role), f" has no {what}; it has {listing(columns)}")
         super().__init__(*sentences(problem, hint))
 
     @classmethod
     def everywhere(
-        cls, column: str, asked: str, sides: Mapping[str, Sequence[str]]
+        cls, column: str, named: str, sides: Mapping[str, Sequence[str]]
     ) -> MissingColumnError:
         """Return the error for a column that no input has; `sides` are their columns by role."""
-        near = nearest(asked, [name for columns in sides.values() for name in columns])
-        problem: list[Part] = [f"there is no column {asked!r} (asked for as {column})"]
+        near = did_you_mean(named, [name for columns in sides.values() for name in columns])
+        problem: list[Part] = [f"there is no column {named!r} (asked for as {column})"]
         for number, (role, columns) in enumerate(sides.items()):
             problem += ["; " if number else ": ", Role(role), f" has {listing(columns)}"]
         error = cls.__new__(cls)
-        RankframeError.__init__(
-            error, *sentences(problem, (f"Did you mean {near[0]!r}?",) if near else ())
-        )
+        RankframeError.__init__(error, *sentences(problem, (near,)))
         return error
 
 
@@ -161,38 +149,30 @@ class UnorderedRunError(RankframeError):
     """A run without a column that orders its documents."""
 
     def __init__(self, role: str, columns: Sequence[str], numeric: Sequence[str]) -> None:
+        problem = f" has neither a score nor a rank column; it has {listing(columns)}"
         may_be, advice = "", ("Give it one",)
         if numeric:
             may_be = f"These could be scores: {listing(numeric)}"
             advice = ("Say which: ", Option("columns", {"score": numeric[0]}))
-        super().__init__(
-            *sentences(
-                (Role(role), f" has neither a score nor a rank column; it has {listing(columns)}"),
-                (may_be,),
-                (*advice, ", or pass ", Option("order", "rows"),
-                 " if its rows are in the order of the ranking"),
-            )
-        )  # fmt: skip
+        rows = (
+            ", or pass ",
+            Option("order", "rows"),
+            " if its rows are in the order of the ranking",
+        )
+        super().__init__(*sentences((Role(role), problem), (may_be,), (*advice, *rows)))
 
 
 class ColumnMappingError(RankframeError):
     """A `columns=` mapping with an unknown key."""
 
     def __init__(self, unknown: str, columns: Sequence[str], sides: Sequence[str] = ()) -> None:
+        problem = (Option("columns"), f" names {unknown!r}, which is not a column of rankframe")
+        near = did_you_mean(unknown, [*columns, *sides])
+        advice = f"It takes {listing(columns)}, each mapped to a name in your data"
         alone: tuple[Part, ...] = ()
         if sides:
             alone = (f"Of one side ({listing(sides)}): ", _of_side(sides[0], columns[0], "yours"))
-        super().__init__(
-            *sentences(
-                (
-                    Option("columns"),
-                    f" names {unknown!r}, which is not a column of rankframe",
-                ),
-                (did_you_mean(unknown, [*columns, *sides]),),
-                (f"It takes {listing(columns)}, each mapped to a name in your data",),
-                alone,
-            )
-        )
+        super().__init__(*sentences(problem, (near,), (advice,), alone))
 
     @classmethod
     def kind(cls, value: object) -> RankframeError:
@@ -352,12 +332,8 @@ class SparkError(RankframeError):
 class MissingExtraError(RankframeError, ImportError):
     """A feature whose optional dependency is not installed."""
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs an optional part: pip install 'rankframe[{extra}]'.")
-
-    @classmethod
-    def package(cls, feature: str, package: str) -> MissingExtraError:
-        """Return the error for a package that is in no extra."""
-        error = cls.__new__(cls)
-        RankframeError.__init__(error, f"{feature} needs {package}: pip install {package}.")
-        return error
+    def __init__(self, feature: str, extra: str = "", package: str = "") -> None:
+        """Name the package, or the extra of rankframe that has what the feature needs."""
+        needed = package or "an optional part"
+        installed = package or f"'rankframe[{extra}]'"
+        super().__init__(f"{feature} needs {needed}: pip install {installed}.")

@@ -71,13 +71,13 @@ class Check(NamedTuple):
     """A test of values, what a value must be to pass it, and how one that does not is shown."""
 
     passes: Callable[[Any], bool]
-    wanted: str
+    expected: str
     show: Callable[[Any], str] = shown
 
     def refuse(self, name: str, value: Any) -> None:
         """Refuse a value of an option that does not pass."""
         if not self.passes(value):
-            problem = f" must be {self.wanted}, not {self.show(value)}."
+            problem = f" must be {self.expected}, not {self.show(value)}."
             raise OptionError(Option(name, bare=True), problem)
 
 

@@ -103,7 +103,7 @@ class Exported:
         try:
             import_module("pandas")
         except ImportError as error:
-            raise MissingExtraError.package("to_pandas", "pandas") from error
+            raise MissingExtraError("to_pandas", package="pandas") from error
         return found.to_pandas()
 
     def _exported(self, frame: str | None) -> pl.DataFrame:

@@ -369,7 +369,7 @@ def find_columns(
         elif column not in _ORDERING and not (
             column == RELEVANCE and (graded or names.all_relevant(mapping[DOC]))
         ):
-            raise MissingColumnError(called, column, present, asked=shared.get(column), shared=True)
+            raise MissingColumnError(called, column, present, named=shared.get(column), shared=True)
     for column in _SUBTOPIC if role == "qrels" else ():
         source = _find_subtopic(column, names, named, mapping)
         if source is None:
@@ -377,7 +377,7 @@ def find_columns(
         mapping[column] = source
     lost = [column for column in shared if column in _ORDERING and column not in named]
     if lost and not set(_ORDERING) & set(mapping):
-        raise MissingColumnError(called, lost[0], present, asked=shared[lost[0]])
+        raise MissingColumnError(called, lost[0], present, named=shared[lost[0]])
     return mapping, {column: column in named for column in shared}
 
 
@@ -403,7 +403,7 @@ def _find_requested(
         if alike:
             named[column] = alike[0]
         elif column in own:
-            raise MissingColumnError(called, column, list(names.schema), asked=name)
+            raise MissingColumnError(called, column, list(names.schema), named=name)
     if SCORE in named and DISTANCE in named:
         raise AmbiguousColumnError(called, SCORE, [named[SCORE], named[DISTANCE]])
     return named, shared

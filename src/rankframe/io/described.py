@@ -106,7 +106,7 @@ class Described:
         if weight is not None and table is not None:
             schema = table.raw.collect_schema()
             if weight not in schema:
-                raise MissingColumnError("queries", "weight", list(schema), asked=weight)
+                raise MissingColumnError("queries", "weight", list(schema), named=weight)
         texts = None
         if query_text is not None:
             texts = Texts.from_source(query_text, QUERY, "query_text")

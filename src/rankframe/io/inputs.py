@@ -120,7 +120,7 @@ def refuse_absent_columns(
             continue
         if len(lacking) == 1:
             ((called, found),) = lacking.items()
-            raise MissingColumnError(called, column, found, asked=str(name))
+            raise MissingColumnError(called, column, found, named=str(name))
         raise MissingColumnError.everywhere(column, str(name), lacking)
 
 

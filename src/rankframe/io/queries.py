@@ -150,7 +150,7 @@ def read_attributes(
     schema = table.raw.collect_schema()
     for name in {name: None for way in ways for name in way}:
         if name not in schema:
-            raise MissingColumnError("queries", "by", list(schema), asked=name)
+            raise MissingColumnError("queries", "by", list(schema), named=name)
         if schema[name].is_nested() or schema[name] == pl.Object:
             raise ColumnTypeError("queries", name, str(schema[name]), "text, numbers or dates")
         refuse_pattern("queries", name)
@@ -170,7 +170,7 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
     """Read query_id and weight, each query once. `weight` is the name of the column."""
     schema = queries.raw.collect_schema()
     if weight not in schema:
-        raise MissingColumnError("queries", "weight", list(schema), asked=weight)
+        raise MissingColumnError("queries", "weight", list(schema), named=weight)
     refuse_pattern("queries", weight)
     mapping = {**queries.mapping, WEIGHT: weight}
     return load_unique(replace(queries, mapping=mapping))

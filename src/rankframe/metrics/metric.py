@@ -223,8 +223,8 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
             takes = part in (str, bool) and isinstance(value, part) and value != ""
             accepted[_CALLED[part]] = takes
     if not any(accepted.values()):
-        wanted = " or ".join(accepted)
-        raise MetricParameterError(f"{key} must be {wanted}, not {shown(value)}.")
+        expected = " or ".join(accepted)
+        raise MetricParameterError(f"{key} must be {expected}, not {shown(value)}.")
     return value
 
 

@@ -372,13 +372,13 @@ class JsonReader(LineReader):
         try:
             table = open_json_lines([io.BytesIO(block)], self._name).collect()
         except MalformedLineError as error:
-            found = error.below(above)
+            found = error.moved(lines=above)
             if found.problem.startswith(NO_JSON):
                 raise found from None
             if self._wrong is None:
                 self._wrong = found
             elif found.problem == self._wrong.problem:
-                self._wrong = self._wrong.and_also(found.count)
+                self._wrong = self._wrong.moved(count=found.count)
             return pl.DataFrame()
         self._seen[tuple(table.schema.items())] = None
         return table if self._wrong is None else pl.DataFrame()
