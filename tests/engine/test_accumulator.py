@@ -116,7 +116,7 @@ def test_what_an_average_is_made_of(average: str, above: list, below: list) -> N
     assert found.above.tolist() == above
     assert found.divisor.tolist() == below
     assert found.defined.tolist() == [True, False, True]
-    first, last = found.cut(0, 1), found.taken(np.array([2]))
+    first, last = found.taken(slice(0, 1)), found.taken(np.array([2]))
     assert (first.above.tolist(), first.divisor.tolist()) == (above[:1], below[:1])
     assert (last.above.tolist(), last.divisor.tolist()) == (above[2:], below[2:])
 

@@ -83,16 +83,18 @@ class Terms:
         """Return what each query adds below the line."""
         return self.defined.astype(np.float64) if self.below is None else self.below
 
-    def cut(self, start: int, end: int) -> Terms:
-        """Return the terms of a segment of queries."""
-        return self.taken(slice(start, end))
-
     def taken(self, rows: NDArray[np.int64] | slice) -> Terms:
         """Return the terms of the queries in these rows."""
         values = self.values[rows]
         above = values if self.above is self.values else self.above[rows]
         below = None if self.below is None else self.below[rows]
         return Terms(values, self.defined[rows], above, below, self.ordered)
+
+
+# Of `Sums`, what is added up.
+_SUMMED = (
+    "above", "below", "total", "squares", "above_squares", "products", "below_squares",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ class Sums:
     total: Exact = _NOTHING
     squares: Exact = _NOTHING
     # above², above·below, below²
-    products: tuple[Exact, Exact, Exact] = (_NOTHING, _NOTHING, _NOTHING)
+    above_squares: Exact = _NOTHING
+    products: Exact = _NOTHING
+    below_squares: Exact = _NOTHING
     # the values in their order, where the average is one of them
     values: OrderedValues | None = None
     # what that is, where nothing is to be added any more
@@ -114,16 +118,11 @@ class Sums:
 
     def merge(self, other: Sums) -> Sums:
         """Return the sums of these queries and of others."""
-        a, b, c = (x + y for x, y in zip(self.products, other.products, strict=True))
-        return Sums(
-            self.queries + other.queries,
-            self.above + other.above,
-            self.below + other.below,
-            self.total + other.total,
-            self.squares + other.squares,
-            (a, b, c),
-            None if self.values is None else self.values.merge(other.values or OrderedValues()),
-        )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
+        values = self.values
+        if values is not None:
+            values = values.merge(other.values or OrderedValues())
+        return Sums(self.queries + other.queries, **sums, values=values)
 
     def finish(self, metric: Metric) -> Sums:
         """Keep the average of the values instead of the values, of which there may be many."""
@@ -159,19 +158,10 @@ class Sums:
             third = total(*exact_products(terms.below, terms.below))
         kept: list[OrderedValues | None] = [None] * len(starts)
         if terms.ordered:
-            ends = [*starts[1:].tolist(), len(terms.values)]
-            segments = (slice(start, end) for start, end in zip(starts.tolist(), ends, strict=True))
-            kept = [
-                OrderedValues.from_values(terms.values[rows][terms.defined[rows]])
-                for rows in segments
-            ]
-        columns = zip(
-            counts, above, below, values, squares, first, second, third, kept, strict=True
-        )
-        return [
-            Sums(count, over, under, value, square, (aa, ab, bb), ordered)
-            for count, over, under, value, square, aa, ab, bb, ordered in columns
-        ]
+            sides = (np.split(side, starts[1:]) for side in (terms.values, terms.defined))
+            kept = [OrderedValues.from_values(v[mask]) for v, mask in zip(*sides, strict=True)]
+        columns = (counts, above, below, values, squares, first, second, third, kept)
+        return [Sums(*row) for row in zip(*columns, strict=True)]
 
     def average(self, metric: Metric) -> float | None:
         """Return the metric's one number; None where there is none."""
@@ -208,12 +198,13 @@ class Sums:
         """
         if metric.level is not None:
             return None if self.values is None else self.values.interval(metric.level, confidence)
-        parts = [part.fraction for part in (self.above, self.below, *self.products)]
+        names = ("above", "below", "above_squares", "products", "below_squares")
+        parts = [getattr(self, name).fraction for name in names]
         if self.queries < 2 or None in parts or not parts[1]:
             return None
-        above, below, *products = (part for part in parts if part is not None)
+        above, below, above_squares, products, below_squares = parts
         ratio = above / below
-        rest = products[0] - 2 * ratio * products[1] + ratio**2 * products[2]
+        rest = above_squares - 2 * ratio * products + ratio**2 * below_squares
         squared: Fraction = rest / below**2 * Fraction(self.queries, self.queries - 1)
         try:
             error = math.sqrt(max(squared, 0))
@@ -400,7 +391,9 @@ def _sum_segments(
         return [SliceSums(row) for row in rows]
     ends = [*starts[1:].tolist(), len(hashes)]
     return [
-        _with_buckets(row, metrics, [column.cut(start, end) for column in terms], hashes[start:end])
+        _with_buckets(
+            row, metrics, [column.taken(slice(start, end)) for column in terms], hashes[start:end]
+        )
         for row, start, end in zip(rows, starts.tolist(), ends, strict=True)
     ]
 

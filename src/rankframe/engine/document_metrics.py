@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC, DOCUMENTS_FRAME, VALUES_FRAME, ColumnRequest
+from rankframe.core.columns import DOC, VALUES_FRAME, ColumnRequest
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, shown
 from rankframe.engine.accumulator import WHOLE, SliceKey
@@ -252,12 +252,12 @@ def _values(
     metrics: Sequence[Metric], counted: _Counted, *, without: int | None = None
 ) -> list[float | None]:
     documents = counted.frame(without)
-    plain = [metric for metric in metrics if not _by_value(metric)]
+    plain = [metric for metric in metrics if not is_by_value(metric)]
     found = dict(
         zip((metric.label for metric in plain), _together(plain, counted, documents), strict=True)
     )
     for metric in metrics:
-        if _by_value(metric):
+        if is_by_value(metric):
             frame = counted.values(metric.params["by"], metric.params["k"], without)
             found[metric.label] = _value(metric, counted.expr(metric), frame)
         elif without is not None and metric.definition is not None and metric.definition.distinct:
@@ -265,7 +265,8 @@ def _values(
     return [found[metric.label] for metric in metrics]
 
 
-def _by_value(metric: Metric) -> bool:
+def is_by_value(metric: Metric) -> bool:
+    """Return whether a metric looks at the values of an attribute instead of at documents."""
     return metric.definition is not None and metric.definition.by_value
 
 
@@ -299,20 +300,6 @@ def _value(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | 
 
 def _number(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
-
-
-def check_columns(metrics: Sequence[Metric]) -> None:
-    """Refuse an expression over columns that the documents frame does not have."""
-    for metric in metrics:
-        names = metric.expr().meta.root_names()
-        if _by_value(metric):
-            continue
-        lacking = [name for name in names if DOCUMENTS_FRAME.find(name) is None]
-        if lacking:
-            raise MetricParameterError(
-                f"expression {metric.label!r} uses {lacking[0]!r}, which is not a column of the "
-                f"documents frame. It has {', '.join(DOCUMENTS_FRAME.columns)}."
-            )
 
 
 Ints = NDArray[np.int64]

@@ -39,7 +39,7 @@ from rankframe.engine.pair_metrics import Pairing, PairMetrics
 from rankframe.engine.partitions import ValuesFile, evaluate_partitions, merge_parts
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import PER_QUERY_FILE, about_frame
-from rankframe.engine.retrieved_metrics import OtherInputs, RetrievedMetrics, RetrievedValues
+from rankframe.engine.retrieved_metrics import RetrievedMetrics, RetrievedValues, SideInputs
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.matches import RunMatches
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
@@ -94,11 +94,11 @@ def prepare_evaluation(
     if items_by is None and not evaluation.looks_at_retrieved:
         refuse_idle(policies)
         return evaluation
-    others = OtherInputs(policies, columns, limit)
-    train, reference = others.train, others.reference
+    side_inputs = SideInputs(policies, columns, limit)
+    train, reference = side_inputs.train, side_inputs.reference
     if reference is not None:
         check_input(reference)
-    evaluation = evaluation.with_retrieved(others.catalogue, inputs, slices, items_by)
+    evaluation = evaluation.with_retrieved(side_inputs.catalogue, inputs, slices, items_by)
     return replace(evaluation, train=train, reference=reference)
 
 

@@ -39,7 +39,7 @@ from rankframe.engine.document_metrics import documents_frame
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.pair_metrics import Pairing
-from rankframe.engine.retrieved_metrics import Frames, OtherInputs, RetrievedMetrics
+from rankframe.engine.retrieved_metrics import Frames, RetrievedMetrics, SideInputs
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.lazy_frame import lazy_frame
@@ -130,27 +130,20 @@ def judge(
         found = list(scanned_qrels.raw.collect_schema())
         raise MissingColumnError(scanned_qrels.role, GROUP, found)
 
-    def grouped(needed: set[str]) -> pl.DataFrame:
+    def make(needed: set[str]) -> pl.DataFrame:
         found = Lookup.of(scanned_qrels, scanned_run, policies, needed).found()
         whole = found.select()
-        rows = SubtopicFrame(whole, rel=policies.rel, settle=needs_ids(needed))
-        frame = rows.frame({QUERY, *needed})
-        return frame.sort(QUERY, maintain_order=True)
+        absent: set[str] = set()
+        if subtopics:
+            rows = SubtopicFrame(whole, rel=policies.rel, settle=needs_ids(needed))
+        else:
+            rows = JudgedFrame(whole, rel=policies.rel, settle=DOC in needed)
+            if SCORE not in scanned_run.mapping:
+                absent = {name for name in needed if JUDGED_FRAME.of_whole_input(name)}
+        frame = rows.frame({QUERY, *needed} - absent).sort(QUERY, maintain_order=True)
+        return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in absent)
 
-    def make(needed: set[str]) -> pl.DataFrame:
-        lookup = Lookup.of(scanned_qrels, scanned_run, policies, needed)
-        unscored = SCORE not in scanned_run.mapping
-        absent = {name for name in needed if unscored and JUDGED_FRAME.of_whole_input(name)}
-        found = lookup.found()
-        whole = found.select()
-        frame = JudgedFrame(whole, rel=policies.rel, settle=DOC in needed).frame(
-            {QUERY, *needed} - absent
-        )
-        return frame.sort(QUERY, maintain_order=True).with_columns(
-            pl.lit(None, schema[name]).alias(name) for name in absent
-        )
-
-    return lazy_frame(schema, grouped if subtopics else make)
+    return lazy_frame(schema, make)
 
 
 # Of an attribute: what metrics look at.
@@ -205,10 +198,10 @@ def retrieved(
     if qrels is not None:
         judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     documents = open_run(run, policies, columns)
-    others = OtherInputs(policies, columns)
-    kinds = (judgments, others.train, others.reference)
+    side_inputs = SideInputs(policies, columns)
+    kinds = (judgments, side_inputs.train, side_inputs.reference)
     refuse_absent_columns(columns, documents, *(side for side in kinds if side is not None))
-    catalogue = others.catalogue
+    catalogue = side_inputs.catalogue
     schema = _schema(catalogue, {what for what, side in enumerate(kinds) if side is not None})
 
     def make(needed: set[str]) -> pl.DataFrame:
@@ -371,13 +364,13 @@ def exposure(
         COUNT.refuse("k", k)
     policies = Policies.from_options(options)
     scanned = open_run(run, policies, columns)
-    others = OtherInputs(policies, columns)
-    trained = others.train
+    side_inputs = SideInputs(policies, columns)
+    trained = side_inputs.train
     refuse_absent_columns(columns, scanned, *([] if trained is None else [trained]))
     schema = DOCUMENTS_FRAME.schema_at(k=() if k is None else (k,))
 
     def make(needed: set[str]) -> pl.DataFrame:  # noqa: ARG001 (all of it is one count)
-        catalogue = others.catalogue
+        catalogue = side_inputs.catalogue
         depth = "" if k is None else f"@{k}"
         metrics = RetrievedMetrics.from_metrics(
             resolve(f"coverage(count=true){depth}", "documents"), policies, catalogue, inputs=()

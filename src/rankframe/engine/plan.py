@@ -165,7 +165,7 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
         else:
             over_rows |= _values(metric, metric.build())
     plan = Plan(tuple(metrics), parts, over_parts, over_rows)
-    _check_columns(plan, columns)
+    check_columns(over_rows, columns)
     return plan
 
 
@@ -250,8 +250,9 @@ def _grouped(expressions: Expressions, rows: pl.DataFrame, code: NDArray[np.int3
     return values
 
 
-def _check_columns(plan: Plan, columns: FrameColumns) -> None:
-    for label, expression in plan.over_rows.items():
+def check_columns(expressions: Expressions, columns: FrameColumns) -> None:
+    """Refuse expressions, by their labels, over columns that a frame does not have."""
+    for label, expression in expressions.items():
         unknown = [n for n in expression.meta.root_names() if columns.find(n) is None]
         if unknown:
             raise MetricParameterError(

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 import io
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -139,18 +140,15 @@ def about_frame(
 
 def names_in_file(path: Path | Remote) -> dict[str, str]:
     """Return the names of the inputs of a stored frame; none of one that an old version wrote."""
-    if isinstance(path, Path):
-        inputs = read_about(path).get("inputs") if path.is_file() else None
+    if isinstance(path, Remote):
+        about = read_about(io.BytesIO(path.read()))
     else:
-        inputs = read_about(io.BytesIO(path.read())).get("inputs")
+        about = read_about(path) if path.is_file() else {}
+    inputs = about.get("inputs")
     if not isinstance(inputs, dict):
         return {}
-    sides = {
-        side: attributes
-        for side, attributes in inputs.items()
-        if isinstance(attributes, dict) and "name" in attributes
-    }
-    return {side: str(attributes["name"]) for side, attributes in sides.items()}
+    named = {side: kept for side, kept in inputs.items() if isinstance(kept, dict)}
+    return {side: str(kept["name"]) for side, kept in named.items() if "name" in kept}
 
 
 class Result(Exported):
@@ -193,12 +191,10 @@ class Result(Exported):
     def per_query(self) -> pl.DataFrame:
         """Each query's values; of a stored result, read when they are first looked at."""
         try:
-            values = self.scan_per_query().collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+            with _explained(self._values):
+                return self.scan_per_query().collect()
+        finally:
             self._refuse_another()
-            raise _unreadable(self._values, error) from error
-        self._refuse_another()
-        return values
 
     def scan_per_query(self) -> pl.LazyFrame:
         """Return each query's values lazily: of a stored result, only what you use is read."""
@@ -296,45 +292,37 @@ class Result(Exported):
 
     @classmethod
     def _read(cls, folder: Path | Remote, state: _State) -> Result:
-        try:
+        def refused(problem: str, *advice: str) -> UnreadableInputError:
+            return UnreadableInputError(str(folder), problem, *advice)
+
+        with _explained(folder):
             paths = {name: _stored(folder, name) for name in _COLUMNS}
-            there = {name: path.exists() for name, path in paths.items()}
-        except OSError as error:
-            raise _unreadable(folder, error) from error
-        for name in _OPTIONAL:
-            if not there[name]:
-                del paths[name]
-        for name, path in paths.items():
-            if not there[name]:
-                raise UnreadableInputError(
-                    str(folder), f"no rankframe result: it lacks {path.name}"
-                )
-        try:
+            lacking = [name for name, path in paths.items() if not path.exists()]
+        for name in lacking:
+            if name not in _OPTIONAL:
+                raise refused(f"no rankframe result: it lacks {paths[name].name}")
+            del paths[name]
+        with _explained(folder):
             scans = {name: _scanned(path) for name, path in paths.items()}
             schemas = {name: scan.collect_schema() for name, scan in scans.items()}
             frames = {name: scans[name].collect() for name in scans if name != "per_query"}
             queries = scans["per_query"].select(pl.len()).collect().item()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise _unreadable(folder, error) from error
-        for name in paths:
+        for name, schema in schemas.items():
             columns = _COLUMNS[name]
-            if list(schemas[name].items())[: len(columns)] != list(columns.items()):
-                raise UnreadableInputError(
-                    str(folder), f"no rankframe result: {name} lacks {', '.join(columns)}"
-                )
-        if frames["ledger"].is_empty():  # as Spark leaves it until all else is written
-            raise UnreadableInputError(str(folder), "its writing was not completed")
-        counted = frames["ledger"].filter(pl.col("item") == "queries_evaluated")["value"].to_list()
-        lacking = set(frames["summary"]["metric"]) - set(schemas["per_query"])
-        over = frames["ledger"].filter(pl.col("item").is_in([OVER_DOCUMENTS, GAPS]))["value"]
-        if len(lacking) != over.sum() or counted not in ([], [queries]):
-            raise UnreadableInputError(
-                str(folder), "its files are not of one result", "Write it anew: files were mixed"
-            )
+            if list(schema.items())[: len(columns)] != list(columns.items()):
+                raise refused(f"no rankframe result: {name} lacks {', '.join(columns)}")
+        ledger = frames["ledger"]
+        if ledger.is_empty():  # as Spark leaves it until all else is written
+            raise refused("its writing was not completed")
+        counted = ledger.filter(pl.col("item") == "queries_evaluated")["value"].to_list()
+        unvalued = set(frames["summary"]["metric"]) - set(schemas["per_query"])
+        over = ledger.filter(pl.col("item").is_in([OVER_DOCUMENTS, GAPS]))["value"]
+        if len(unvalued) != over.sum() or counted not in ([], [queries]):
+            raise refused("its files are not of one result", "Write it anew: files were mixed")
         inputs = names_in_file(paths["ledger"])
         read = cls(per_query=paths["per_query"], **frames, inputs=inputs)  # pyright: ignore[reportArgumentType]
         if _state(folder) != state:
-            raise UnreadableInputError(str(folder), "it was replaced while it was read")
+            raise refused("it was replaced while it was read")
         return read
 
     def __repr__(self) -> str:
@@ -384,10 +372,15 @@ def _stored(folder: Path | Remote, name: str) -> Path | Remote:
     return many if many.is_dir() else folder / f"{name}.parquet"
 
 
-def _unreadable(place: object, error: Exception) -> UnreadableInputError:
-    if isinstance(place, Remote):
-        return UnreadableInputError(str(place), *explained(str(place), error))
-    return UnreadableInputError(str(place), str(error).split("\n")[0])
+@contextmanager
+def _explained(place: object) -> Iterator[None]:
+    """Raise what fails while a result is read as an error that names its place."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        text = str(error).split("\n")[0]
+        problem = explained(str(place), error) if isinstance(place, Remote) else (text,)
+        raise UnreadableInputError(str(place), *problem) from error
 
 
 def _state(path: Path | Remote) -> _State:
@@ -406,18 +399,13 @@ def _state(path: Path | Remote) -> _State:
 
 
 def _scanned(path: Path | Remote) -> pl.LazyFrame:
-    if path.is_dir():  # in the order of its files, which is none
-        frame = _scanned_files(path)
-        return frame.sort(QUERY) if QUERY in frame.collect_schema() else frame
+    many = path.is_dir()
     if isinstance(path, Remote):
-        return scan_files([path])
-    return pl.scan_parquet(path, glob=False)
-
-
-def _scanned_files(folder: Path | Remote) -> pl.LazyFrame:
-    if isinstance(folder, Remote):
-        return scan_files(folder.glob("*.parquet"))
-    return pl.scan_parquet(sorted(folder.glob("*.parquet")), glob=False)
+        frame = scan_files(path.glob("*.parquet") if many else [path])
+    else:
+        frame = pl.scan_parquet(sorted(path.glob("*.parquet")) if many else path, glob=False)
+    # The files of a folder are in no order.
+    return frame.sort(QUERY) if many and QUERY in frame.collect_schema() else frame
 
 
 def slices_table(slices: pl.DataFrame) -> list[Part]:

@@ -12,13 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.columns import DOCUMENTS_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
-from rankframe.engine.document_metrics import ItemsBy, check_columns
+from rankframe.engine.document_metrics import ItemsBy, is_by_value
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.ledger import RunCounts
-from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
+from rankframe.engine.plan import PerQuery, Plan, check_columns, compile_plan, per_query_values
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.exposure import Exposure
 from rankframe.frames.retrieved import BESIDE, ShownRows
@@ -40,7 +41,7 @@ _FROM = {
 
 
 @dataclass(frozen=True)
-class OtherInputs:
+class SideInputs:
     """Open what metrics look at beside a run and judgments, each input when it is needed."""
 
     policies: Policies
@@ -112,7 +113,8 @@ class RetrievedMetrics:
         """
         over_documents = tuple(metric for metric in metrics if metric.frame == "documents")
         over_lists = [metric for metric in metrics if metric.frame == "shown"]
-        check_columns(over_documents)
+        by_document = [metric for metric in over_documents if not is_by_value(metric)]
+        check_columns({metric.label: metric.expr() for metric in by_document}, DOCUMENTS_FRAME)
         for metric in metrics:
             _refuse_without_inputs(metric, inputs, catalogue)
         plan = compile_plan(over_lists, catalogue.frame)
