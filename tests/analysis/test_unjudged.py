@@ -21,9 +21,9 @@ from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
 from rankframe.frames.matches import RunMatches
+from rankframe.io.batches import load
 from rankframe.io.opening import open_table
 from rankframe.io.queries import Attributes
-from rankframe.io.validate import load
 from rankframe.metrics import REGISTRY, names_over
 from rankframe.metrics.names import Metric, resolve
 from tests.support.oracles import ODD_IDS, Case, Table, about, one_list, random_case

@@ -6,8 +6,8 @@ import polars as pl
 
 from rankframe.core.options import Policies
 from rankframe.engine.lists import Lists, named_case
-from rankframe.io.described import Described
 from rankframe.io.opening import open_table
+from rankframe.io.queries import Described
 
 QRELS = {"q1": {"a": 2}, "q2": {"b": 1}}
 RUNS = {

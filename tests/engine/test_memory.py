@@ -23,12 +23,12 @@ from rankframe.engine.memory import (
     not_held,
     parse_size,
 )
+from rankframe.io.batches import load
 from rankframe.io.formats.trec_format import write_trec
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import open_table
 from rankframe.io.scratch import KeptFolder
 from rankframe.io.sources import spool
-from rankframe.io.validate import load
 from tests.support.counted import Counted
 from tests.support.oracles import random_case
 from tests.support.pieces import assert_same

@@ -12,10 +12,9 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.columns import SCORE_REST
-from rankframe.io.batches import Batches
+from rankframe.io.batches import Batches, load
 from rankframe.io.input_table import comparable, part_of
 from rankframe.io.opening import open_table
-from rankframe.io.validate import load
 from rankframe.kernel import reading
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH
 from tests.support.counted import Changing

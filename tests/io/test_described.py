@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rankframe.io.described import Described, Texts
+from rankframe.io.queries import Described, Texts
 
 QUERIES = pl.DataFrame(
     {"query_id": ["q1", "q2"], "text": ["red\n shoes", None], "locale": ["de", "fr"],

@@ -19,9 +19,8 @@ from rankframe.engine.accumulator import average_values
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.engine.lists import Lists, named_case
 from rankframe.engine.result import Exported
-from rankframe.io.described import Described
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import Known, read_attributes
+from rankframe.io.queries import Described, Known, read_attributes
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 

@@ -30,11 +30,11 @@ from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.engine.result import Result, is_result
 from rankframe.frames.judgments import differ
+from rankframe.io.batches import check_rows
 from rankframe.io.formats.registry import reading
 from rankframe.io.inputs import Source
 from rankframe.io.opening import open_table, refuse_pattern
 from rankframe.io.remote import STORES, Remote, scheme_of
-from rankframe.io.validate import check_rows
 from rankframe.kernel.duplicates import deduplicate
 from rankframe.metrics.names import Metric, Metrics, parse
 

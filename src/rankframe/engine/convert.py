@@ -11,6 +11,7 @@ from rankframe.core.columns import QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import OptionError, OutputError
 from rankframe.core.messages import Option
 from rankframe.core.options import Duplicates, Order
+from rankframe.io.batches import load_unique
 from rankframe.io.formats.numbers import whole_again
 from rankframe.io.formats.trec_format import Kind
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
@@ -18,7 +19,6 @@ from rankframe.io.opening import open_table
 from rankframe.io.output_paths import file_place, in_place, refuse_inputs
 from rankframe.io.outputs import format_of, write_as
 from rankframe.io.responses import from_responses
-from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.ranking import rank_documents
 

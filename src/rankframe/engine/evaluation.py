@@ -43,12 +43,11 @@ from rankframe.engine.retrieved_metrics import RetrievedMetrics, RetrievedValues
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.matches import RunMatches
 from rankframe.frames.side_inputs import JUDGED, WHAT, beside
-from rankframe.io.batches import Batches
+from rankframe.io.batches import Batches, check_input, count_rows
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns
 from rankframe.io.outputs import About
 from rankframe.io.queries import Attributes
-from rankframe.io.validate import check_input, count_rows
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.reading import OnProgress, read_batches
 from rankframe.metrics.metric import Frame, Metric

@@ -25,10 +25,10 @@ from rankframe.engine.evaluation import Evaluation, Sides
 from rankframe.engine.ledger import GAPS, Item, PairCounts, RunCounts
 from rankframe.engine.memory import count_partitions
 from rankframe.engine.result import RESULT_FILES, SLICES_SCHEMA, SMALL, SUMMARY_SCHEMA, Result
+from rankframe.io.batches import some_ids
 from rankframe.io.input_table import InputTable
 from rankframe.io.outputs import fresh_folder
 from rankframe.io.queries import NO_VALUE, refuse_strangers, unweighted_error
-from rankframe.io.validate import some_ids
 from rankframe.metrics.metric import Metric
 from rankframe.stats.gaps import gap_between, gap_interval
 from rankframe.stats.intervals import around

@@ -46,7 +46,7 @@ from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.frames.retrieved import BESIDE
 from rankframe.frames.side_inputs import Sides, beside
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
-from rankframe.io.batches import Batches
+from rankframe.io.batches import Batches, check_input
 from rankframe.io.inputs import (
     Columns,
     Source,
@@ -55,7 +55,6 @@ from rankframe.io.inputs import (
     open_run,
     refuse_absent_columns,
 )
-from rankframe.io.validate import check_input
 from rankframe.kernel.reading import read_batches
 from rankframe.metrics.names import resolve
 

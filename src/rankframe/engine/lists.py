@@ -9,9 +9,9 @@ import polars as pl
 
 from rankframe.core.columns import DOC, GROUP, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
-from rankframe.io.described import Described
 from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
+from rankframe.io.queries import Described
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.duplicates import deduplicate, deduplicate_batch
 from rankframe.kernel.ranking import rank_documents

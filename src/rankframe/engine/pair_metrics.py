@@ -19,9 +19,8 @@ from rankframe.engine.ledger import PairCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
 from rankframe.frames.pair import Pairs
 from rankframe.frames.pair_sides import Side, index_ranking
-from rankframe.io.batches import Batches
+from rankframe.io.batches import Batches, load_unique
 from rankframe.io.input_table import InputTable, comparable
-from rankframe.io.validate import load_unique
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.matching import QueryIndex
 from rankframe.kernel.reading import BATCH_ROWS, OnProgress, ignore_progress, read_batches, workers

@@ -34,12 +34,12 @@ from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
 from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.memory import bytes_at_once, bytes_for_partitions, need_of
+from rankframe.io.batches import check_rows, count_rows
 from rankframe.io.formats.registry import READ_ERRORS, reading
 from rankframe.io.input_table import InputTable, in_steps
 from rankframe.io.output_paths import cannot_write
 from rankframe.io.outputs import About, write_parquet
 from rankframe.io.scratch import room_for, scratch_folder
-from rankframe.io.validate import check_rows, count_rows
 from rankframe.kernel.duplicates import deduplicate
 
 # Rows of a partition or a file: fewer cost more than they save; more are not even needed.

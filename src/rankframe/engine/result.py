@@ -35,7 +35,7 @@ from rankframe.engine.ledger import GAPS, LEDGER_SCHEMA, OVER_DOCUMENTS, POLICY
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, read_about, recover, write_parquet
 from rankframe.io.remote import Remote, explained
-from rankframe.io.sources.remote_files import scan_files
+from rankframe.io.sources.files import scan_files
 
 SUMMARY_SCHEMA = {
     "metric": pl.String,

@@ -26,6 +26,7 @@ from rankframe.core.columns import (
 from rankframe.core.errors import BadValueError, MissingColumnError, OptionError
 from rankframe.core.messages import Option, listing, number_of, shorten, shown
 from rankframe.core.options import Order, Policies
+from rankframe.io.batches import check_input
 from rankframe.io.column_names import Columns, first_called
 from rankframe.io.formats.numbers import with_rest
 from rankframe.io.formats.registry import READ_ERRORS
@@ -40,7 +41,14 @@ from rankframe.io.opening import (
     refuse_pattern,
 )
 from rankframe.io.python_objects import ranking_by_query
-from rankframe.io.validate import check_input
+
+COUNT: Final = "count"
+_COUNTS: Final = ("count", "counts")
+_UNIT: Final = "unit"
+# Names of the columns of a table of units; the first that is there counts.
+_UNITS: Final = ("unit", "unit_id", "parent", "parent_id", "parent_doc_id", "page_id", "source_id")
+_CHUNKS: Final = ("chunk_id", "passage_id", "chunk", "passage", "segment_id")
+_DOCUMENTS: Final = (DOC, *(name for name in SYNONYMS[DOC] if name not in LATE_SYNONYMS))
 
 
 def open_judgments(
@@ -124,10 +132,6 @@ def refuse_absent_columns(
         raise MissingColumnError.everywhere(column, str(name), lacking)
 
 
-COUNT: Final = "count"
-_COUNTS: Final = ("count", "counts")
-
-
 def open_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
 ) -> InputTable:
@@ -183,13 +187,6 @@ def refuse_counts(rows: int, example: float | None) -> None:
         problem = f"a {COUNT} that is no whole number of at least 1"
         advice = "Say how often each pair is there, or leave the column out"
         raise BadValueError("train", problem, rows, repr(example), advice)
-
-
-_UNIT: Final = "unit"
-# Names of the columns of a table of units; the first that is there counts.
-_UNITS: Final = ("unit", "unit_id", "parent", "parent_id", "parent_doc_id", "page_id", "source_id")
-_CHUNKS: Final = ("chunk_id", "passage_id", "chunk", "passage", "segment_id")
-_DOCUMENTS: Final = (DOC, *(name for name in SYNONYMS[DOC] if name not in LATE_SYNONYMS))
 
 
 def in_units(run: InputTable, unit: Any) -> InputTable:

@@ -54,8 +54,7 @@ from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.remote import scheme_of
 from rankframe.io.sources.arrow_tables import open_arrow
 from rankframe.io.sources.databases import is_query, open_database, open_query
-from rankframe.io.sources.files import open_path, open_stream
-from rankframe.io.sources.remote_files import open_address
+from rankframe.io.sources.files import open_address, open_path, open_stream
 
 # A polars frame, a path, an open binary file, dicts, rows, or anything Arrow-like; also an
 # `InputTable`.

@@ -42,6 +42,15 @@ _START = ".rankframe-"
 _NEW, _OLD = "new", "old"
 _LEDGER = "ledger.parquet"
 _PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
+# What a file system answers where it has no such step, or cannot write a folder out.
+_UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+_AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
+# What a file is about: what JSON can hold. No times: the same input gives the same bytes.
+About: TypeAlias = Mapping[str, Any]
+# Under which it is in the metadata of a Parquet file, with the version that wrote it.
+KEY: Final = "rankframe"
+# Rows of a row group: said, since else they are as rows happen to come.
+_ROWS = 1 << 17
 
 
 @contextmanager
@@ -219,11 +228,6 @@ def _explained(target: object) -> Iterator[None]:
         raise cannot_write(target, error) from error
 
 
-# What a file system answers where it has no such step, or cannot write a folder out.
-_UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
-_AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
-
-
 def put_file(fresh: Path, target: Path) -> None:
     """Move a complete file to a target, whether that exists or not."""
     on_disk(fresh)
@@ -303,14 +307,6 @@ def _renameat2() -> Callable[..., int] | None:
         return ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return None
-
-
-# What a file is about: what JSON can hold. No times: the same input gives the same bytes.
-About: TypeAlias = Mapping[str, Any]
-# Under which it is in the metadata of a Parquet file, with the version that wrote it.
-KEY: Final = "rankframe"
-# Rows of a row group: said, since else they are as rows happen to come.
-_ROWS = 1 << 17
 
 
 def write_parquet(

@@ -48,6 +48,35 @@ _CONNECTING, _ANSWERING, _ATTEMPTS = 5, 30, 3
 _NUMBERS = ("max_retries", "retry_timeout_ms", "retry_init_backoff_ms", "retry_max_backoff_ms")
 # Endpoints of S3 that are not Amazon's have no regions, but signatures name one.
 _ANY_REGION = "us-east-1"
+# An address, also where a path was made of it, which has no double slashes.
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
+_MISSING_INFO = "NotFound"
+# Pattern in the text of a failure → what it means. The first pattern that matches counts.
+_MEANINGS = {
+    r"no_?such_?bucket|bucket does not exist|container ?not ?found": "there is no bucket {bucket}",
+    r"invalid_?access_?key|signature_?does_?not_?match|expired|unrecognizedclient|"
+    r"invalid_?client_?token|authenticationfailed": "its credentials are wrong, or have expired",
+    r"169\.254\.|metadata\.google|no credentials|credentials? .*not (?:be )?found|"
+    r"any credentials|anonymous caller": "no credentials were found for it",
+    r"access_?denied|forbidden|\b403\b|unauthori[sz]ed|\b401\b|permission": "no permission",
+    r"curlcode: 6\b|resolve host|dns error|service not known|name resolution|getaddrinfo|"
+    r"nodename nor servname": "its host{endpoint} is not known: no network, or a wrong endpoint",
+    r"curlcode: 7\b|connection refused|could not connect|network is unreachable|"
+    r"no route to host": "nobody answers{endpoint}: no network, or a wrong endpoint",
+    r"curlcode: 28\b|timed? ?out|timeout": "there was no answer in time{endpoint}",
+    r"curlcode: (?:35|60)\b|certificate|\bssl\b|\btls\b": "no secure connection{endpoint}",
+    r"no_?such_?key|not[ _]?found|\b404\b|not exist|no such file": "there is nothing there",
+}
+# What they say of whom: names of files, which may hold any word, and addresses. But for that which
+# is asked for credentials.
+_NAMES = re.compile(r"'[^']*'|<Key>[^<]*</Key>|(?<!\S)(?!\S*169\.254\.)[^\s<>]*/[^\s<>]*")
+_ADVICE = {
+    S3: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass them; for what anybody may read, "
+    "aws_skip_signature=true",
+    GOOGLE: "Set GOOGLE_APPLICATION_CREDENTIALS, or pass bearer_token; for what anybody may read, "
+    "google_skip_signature=true",
+    AZURE: "Set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or pass them",
+}  # fmt: skip
 
 
 def setting(name: str) -> str | None:
@@ -168,37 +197,6 @@ def _azure(account: str) -> Any:
 
 def _option_error(problem: str) -> OptionError:
     return OptionError(Option("storage_options"), f" {problem}")
-
-
-# An address, also where a path was made of it, which has no double slashes.
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
-_MISSING_INFO = "NotFound"
-# Pattern in the text of a failure → what it means. The first pattern that matches counts.
-_MEANINGS = {
-    r"no_?such_?bucket|bucket does not exist|container ?not ?found": "there is no bucket {bucket}",
-    r"invalid_?access_?key|signature_?does_?not_?match|expired|unrecognizedclient|"
-    r"invalid_?client_?token|authenticationfailed": "its credentials are wrong, or have expired",
-    r"169\.254\.|metadata\.google|no credentials|credentials? .*not (?:be )?found|"
-    r"any credentials|anonymous caller": "no credentials were found for it",
-    r"access_?denied|forbidden|\b403\b|unauthori[sz]ed|\b401\b|permission": "no permission",
-    r"curlcode: 6\b|resolve host|dns error|service not known|name resolution|getaddrinfo|"
-    r"nodename nor servname": "its host{endpoint} is not known: no network, or a wrong endpoint",
-    r"curlcode: 7\b|connection refused|could not connect|network is unreachable|"
-    r"no route to host": "nobody answers{endpoint}: no network, or a wrong endpoint",
-    r"curlcode: 28\b|timed? ?out|timeout": "there was no answer in time{endpoint}",
-    r"curlcode: (?:35|60)\b|certificate|\bssl\b|\btls\b": "no secure connection{endpoint}",
-    r"no_?such_?key|not[ _]?found|\b404\b|not exist|no such file": "there is nothing there",
-}
-# What they say of whom: names of files, which may hold any word, and addresses. But for that which
-# is asked for credentials.
-_NAMES = re.compile(r"'[^']*'|<Key>[^<]*</Key>|(?<!\S)(?!\S*169\.254\.)[^\s<>]*/[^\s<>]*")
-_ADVICE = {
-    S3: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass them; for what anybody may read, "
-    "aws_skip_signature=true",
-    GOOGLE: "Set GOOGLE_APPLICATION_CREDENTIALS, or pass bearer_token; for what anybody may read, "
-    "google_skip_signature=true",
-    AZURE: "Set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or pass them",
-}  # fmt: skip
 
 
 def is_address(place: str | os.PathLike[str]) -> bool:

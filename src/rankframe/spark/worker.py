@@ -21,9 +21,9 @@ from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.result import SMALL
 from rankframe.frames.side_inputs import beside
+from rankframe.io.batches import first_broken, quoted_keys
 from rankframe.io.input_table import part_of
 from rankframe.io.inputs import in_units
-from rankframe.io.validate import first_broken, quoted_keys
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import rankframe as rf
 from rankframe.analysis.curves import curve as curves
 from rankframe.analysis.curves.curve import Curve, curve
+from rankframe.io.batches import load
 from rankframe.io.opening import open_table
-from rankframe.io.validate import load
 from tests.support.curve_cases import CASE, INF, drawn, overlapping
 from tests.support.oracles import Case, about, random_case
 from tests.support.page_text import read_page

@@ -13,7 +13,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import reached_with
 from rankframe.io.remote import polars_options
-from rankframe.io.sources.remote_files import (
+from rankframe.io.sources.files import (
     fetched,
     scan_files,
     serves_parts,

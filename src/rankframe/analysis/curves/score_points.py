@@ -19,8 +19,8 @@ from rankframe.core.errors import MissingQueriesError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
+from rankframe.io.batches import refuse_no_overlap
 from rankframe.io.input_table import InputTable
-from rankframe.io.validate import refuse_no_overlap
 from rankframe.kernel.batch import taken, text_order
 from rankframe.kernel.segments import position, segment_starts, sort_order
 from rankframe.stats.exact import Exact, exact_sums

@@ -45,12 +45,11 @@ from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lists import Lists
 from rankframe.engine.memory import Held, hold
 from rankframe.io import inputs as io
-from rankframe.io.described import Described
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.output_paths import file_place, refuse_inputs
 from rankframe.io.outputs import write_file
-from rankframe.io.queries import By, slicings
+from rankframe.io.queries import By, Described, slicings
 from rankframe.io.remote import Remote
 from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
 from rankframe.present.charts.marks import load_altair
