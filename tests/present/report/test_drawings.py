@@ -15,7 +15,7 @@ from rankframe.core.options import Intervals, Policies
 from rankframe.io.opening import open_table
 from rankframe.present.charts.palette import GREY
 from rankframe.present.report import report as gathered
-from rankframe.present.report.drawings import Rows, charts, drawings, fusions, svg
+from rankframe.present.report.drawings import Rows, charts, draw_charts, fusions, svg
 from tests.support.page_text import read_page
 from tests.support.report_cases import ATTRIBUTES, QRELS, RUNS, compared, material
 
@@ -23,7 +23,7 @@ from tests.support.report_cases import ATTRIBUTES, QRELS, RUNS, compared, materi
 def drawn(found: rf.Comparison | None = None, moved: Any = None, **changed: Any) -> dict[str, Any]:
     systems = {name: open_table(run, "run") for name, run in RUNS.items()}
     rows = Rows(open_table(QRELS, "qrels"), systems, Policies(**changed))
-    return drawings(rows, found or compared(**changed), moved or {}, Intervals(replicates=100))
+    return draw_charts(rows, found or compared(**changed), moved or {}, Intervals(replicates=100))
 
 
 def test_every_chart_says_what_it_shows() -> None:

@@ -34,8 +34,8 @@ from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
 from rankframe.present.charts.chart_source import ChartSource
 from rankframe.present.charts.palette import GREY
+from rankframe.present.report import html
 from rankframe.present.report.model import Moved, of_slices, order_systems
-from rankframe.present.report.page import figure, section
 
 _WIDE = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
 _MOST_POINTS = 400  # of a curve
@@ -93,7 +93,7 @@ class Rows:
                 Lookup.of(self.qrels, run, self.policies, (), listed=True).found()
 
 
-def drawings(
+def draw_charts(
     rows: Rows, found: Comparison, moved: Mapping[str, Moved], intervals: Intervals
 ) -> dict[str, Any]:
     """Draw the charts, by what they show: curves of these rows, all else of what was compared."""
@@ -137,11 +137,11 @@ def unchecked() -> Any:
 def charts(drawings: Mapping[str, Any]) -> str:
     """Render the charts that have no section of their own."""
     shown = [
-        figure(svg(drawn, f"chart{index}"), what)
+        html.figure(svg(drawn, f"chart{index}"), what)
         for index, (what, drawn) in enumerate(drawings.items())
         if what != "slices"
     ]
-    return section("charts", "Charts", f'<div class="charts">{"".join(shown)}</div>')
+    return html.section("charts", "Charts", f'<div class="charts">{"".join(shown)}</div>')
 
 
 def svg(chart: Any, name: str) -> str:

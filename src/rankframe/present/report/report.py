@@ -53,18 +53,9 @@ from rankframe.io.queries import By, Described, slicings
 from rankframe.io.remote import Remote
 from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
 from rankframe.present.charts.marks import load_altair
-from rankframe.present.report import model, sections
-from rankframe.present.report.drawings import (
-    Rows,
-    charts,
-    drawings,
-    fusions,
-    tuned_chart,
-    unchecked,
-    weights_charts,
-)
+from rankframe.present.report import drawings, html, model, sections
+from rankframe.present.report.drawings import Rows
 from rankframe.present.report.model import Material, Moved, of_all_queries
-from rankframe.present.report.page import page
 from rankframe.present.report.sections import MOST_QUERIES, sampled
 from rankframe.present.report.summary import summary
 
@@ -131,7 +122,7 @@ def report(
     refuse_inputs(target, (qrels, *systems.values(), queries, query_text, titles))
     load_altair()  # says what to install before any work is done
     when = model.date_text(date)
-    drawn = {} if tuning is None else tuned_chart(tuning)
+    drawn = {} if tuning is None else drawings.tuned_chart(tuning)
     policies = SharedPolicies.from_options(options)
     demands = None if rules is None else read_demands(rules)
     chosen = _metrics(metrics, demands)
@@ -152,9 +143,9 @@ def report(
         setup=Setup(against, Comparing.from_options(options), Intervals.from_options(options)),
         date=when, command=command, progress=progress, drawn=drawn,
     )  # fmt: skip
-    with unchecked():
-        html = _page(title, _gather(tables, request))
-    write_file(target, lambda path: path.write_text(html, encoding="utf-8"))
+    with drawings.unchecked():
+        content = _page(title, _gather(tables, request))
+    write_file(target, lambda path: path.write_text(content, encoding="utf-8"))
     return target
 
 
@@ -286,9 +277,11 @@ def _gather(tables: Held, request: _Request) -> Material:
     curve_rows = rows.only(rows.sample)
     if rows.sample is not None:
         curve_rows.match()
-    drawn = drawings(curve_rows, found, changes, setup.intervals)
-    fused = fusions(request.systems)
-    drawn |= weights_charts(fused, curve_rows, found.metrics[0], setup.intervals, request.weights)
+    drawn = drawings.draw_charts(curve_rows, found, changes, setup.intervals)
+    fused = drawings.fusions(request.systems)
+    drawn |= drawings.weights_charts(
+        fused, curve_rows, found.metrics[0], setup.intervals, request.weights
+    )
     begin("unjudged documents")
     few = None if rows.sample is None else sampled(rows.sample, _BOUND_QUERIES)
     bounded = _bounded(curve_rows.only(few), request)
@@ -437,14 +430,14 @@ def _page(title: str, material: Material) -> str:
     if found.table.height:
         parts.append(("comparison", "Comparison", sections.details(found)))
     parts += [
-        ("charts", "Charts", charts(material.drawings)),
+        ("charts", "Charts", drawings.charts(material.drawings)),
         ("queries", "Queries", sections.sample(material)),
         ("unjudged", "Unjudged", sections.unjudged(material)),
         ("data", "Data summary", sections.data_summary(found)),
         ("metrics", "Metrics", sections.definitions(found)),
         ("provenance", "Provenance", sections.provenance(material)),
     ]
-    return page(title, lead, parts, "Made with rankframe. This page needs no network.")
+    return html.page(title, lead, parts, "Made with rankframe. This page needs no network.")
 
 
 def _target(output: str | os.PathLike[str]) -> Path:

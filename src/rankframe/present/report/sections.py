@@ -16,19 +16,9 @@ from rankframe.core.wording import count_text, number_text, share_text
 from rankframe.engine.ledger import FINGERPRINT, POLICY
 from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric, signature
-from rankframe.present.report import model
+from rankframe.present.report import html, model
 from rankframe.present.report.drawings import svg
 from rankframe.present.report.model import Material, Moved, of_all_queries, of_slices
-from rankframe.present.report.page import (
-    figure,
-    fold,
-    note,
-    number,
-    render_table,
-    search_box,
-    section,
-    text,
-)
 from rankframe.stats.bootstrap import hash_ids
 
 _DIGITS = 12  # of a digest
@@ -45,8 +35,8 @@ def changes(material: Material) -> str:
     """Render the queries that lost most, with their lists side by side, then the gains."""
     base = str(material.found.baseline)
     parts = [
-        fold(
-            f"<b>{text(name)}</b> against {text(base)}: {_counted(moved.worse)}",
+        html.fold(
+            f"<b>{html.text(name)}</b> against {html.text(base)}: {_counted(moved.worse)}",
             *_of_system(moved, base, name, material.weight),
             kind="system",
             is_open=index == 0,
@@ -55,9 +45,9 @@ def changes(material: Material) -> str:
     ]
     candidates = len(material.found.names) - 1
     few = f"Of {candidates} systems, the {len(parts)} with the best {material.first.label}."
-    remark = note(few) if len(parts) < candidates else ""
-    box = search_box("movers", "Find a query or document", "details.mover")
-    return section("changes", "What got worse, and what better", remark, box, *parts)
+    remark = html.note(few) if len(parts) < candidates else ""
+    box = html.search_box("movers", "Find a query or document", "details.mover")
+    return html.section("changes", "What got worse, and what better", remark, box, *parts)
 
 
 def sample(material: Material) -> str:
@@ -66,7 +56,9 @@ def sample(material: Material) -> str:
     queries, chosen = model.queries_of(found), material.queries
     chosen = sampled(queries, MOST_QUERIES) if chosen is None else chosen
     in_sample = queries.is_in(chosen.implode())
-    columns = [map(number, frame[label].filter(in_sample)) for frame in found.per_query.values()]
+    columns = [
+        map(html.number, frame[label].filter(in_sample)) for frame in found.per_query.values()
+    ]
     words = {"query": chosen.to_list()}
     if material.texts:
         words["text"] = [material.texts.get(query, "") for query in chosen]
@@ -74,10 +66,10 @@ def sample(material: Material) -> str:
     if len(queries) > len(chosen):
         remark = f"{label} of a sample: {len(chosen):,} of {len(queries):,} queries."
     rows = zip(*words.values(), *columns, strict=True)
-    table = render_table(
+    table = html.table(
         "sample", Table.from_texts(list(words), found.names, rows), search="Find a query"
     )
-    return section("queries", "Queries", note(remark), table)
+    return html.section("queries", "Queries", html.note(remark), table)
 
 
 def sampled(queries: pl.Series, limit: int) -> pl.Series:
@@ -96,8 +88,12 @@ def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[s
         for change in (moved.worse, moved.better)
     )
     remark = f"The {len(worse)} that got worst{by}:" if worse else "No query got worse."
-    gained = f"The {len(better)} that gained most{text(by)}"
-    return [note(remark), *worse, *([fold(gained, *better, kind="gained")] if better else [])]
+    gained = f"The {len(better)} that gained most{html.text(by)}"
+    return [
+        html.note(remark),
+        *worse,
+        *([html.fold(gained, *better, kind="gained")] if better else []),
+    ]
 
 
 def _counted(change: Diff) -> str:
@@ -108,7 +104,7 @@ def _counted(change: Diff) -> str:
     )
     if summary["undefined"]:
         remark += f", {summary['undefined']:,} undefined"
-    return f"{remark} by {text(summary['metric'])}"
+    return f"{remark} by {html.text(summary['metric'])}"
 
 
 def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: str | None) -> str:
@@ -123,11 +119,11 @@ def _mover(row: Mapping[str, Any], change: Diff, base: str, name: str, weight: s
     style = {"b": "up", "a": "down"}.get(row[BETTER], "")
     remark = row.get(TEXT)
     summary = (
-        f"<b>{text(query)}</b>{f' <i>{text(remark)}</i>' if remark else ''} "
+        f"<b>{html.text(query)}</b>{f' <i>{html.text(remark)}</i>' if remark else ''} "
         f"{row['a']:.4f} → {row['b']:.4f} "
         f'<span class="delta {style}">{row[DELTA]:+.4f}</span>{_known(row, change, weight)}'
     )
-    return fold(summary, f'<div class="lists">{lists}</div>', kind="mover")
+    return html.fold(summary, f'<div class="lists">{lists}</div>', kind="mover")
 
 
 def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
@@ -137,7 +133,7 @@ def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
         chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
     names = [name for name in change.described if name not in (TEXT, WEIGHT)]
     chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
-    shown = "".join(f'<span class="chip">{text(chip, most=60)}</span>' for chip in chips)
+    shown = "".join(f'<span class="chip">{html.text(chip, most=60)}</span>' for chip in chips)
     return f'<br><span class="known">{shown}</span>' if shown else ""
 
 
@@ -153,16 +149,16 @@ def _ranking(
         hint = "not judged" if grade is None else f"grade {shown}"
         there = document[other]
         where = _WHERE[other][there is None].format(there)
-        called = text(document["doc_id"])
+        called = html.text(document["doc_id"])
         if document.get("title"):
-            called = f'{text(document["title"])} <span class="id">{called}</span>'
+            called = f'{html.text(document["title"])} <span class="id">{called}</span>'
         items.append(
             f'<li><span class="rank">{document[rank]}</span>'
             f'<span class="grade {level}" title="{hint}">{shown}</span>'
             f'<span class="doc">{called}</span>'
             f'<span class="move">{where}</span></li>'
         )
-    return f"<div><h4>{text(title)}</h4><ol>{''.join(items)}</ol></div>"
+    return f"<div><h4>{html.text(title)}</h4><ol>{''.join(items)}</ol></div>"
 
 
 def _level(grade: float, top: float) -> int:
@@ -175,24 +171,26 @@ def _level(grade: float, top: float) -> int:
 def details(found: Comparison) -> str:
     """Render every comparison with the baseline, of all queries."""
     whole = of_all_queries(found.table)
-    remark = note(f"{found.legend}. {found.caveat}.")
-    pairs = render_table("pairs", _pairs(found, whole).without("slice"))
-    return section("comparison", f"Against {found.baseline}", pairs, remark)
+    remark = html.note(f"{found.legend}. {found.caveat}.")
+    pairs = html.table("pairs", _pairs(found, whole).without("slice"))
+    return html.section("comparison", f"Against {found.baseline}", pairs, remark)
 
 
 def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
     """Render every comparison by slice; for a single system, its values."""
     label, drawn = found.metrics[0].label, drawings.get("slices")
     picture = (
-        "" if drawn is None else figure(svg(drawn, "slices"), f"{label} by slice, with intervals")
+        ""
+        if drawn is None
+        else html.figure(svg(drawn, "slices"), f"{label} by slice, with intervals")
     )
     sliced = of_slices(found.table)
     if sliced.is_empty():
-        rows = render_table("slice-values", _slice_values(found), search="Find a slice")
-        return section("slices", "Slices", picture, rows)
-    rows = render_table("slice-pairs", _pairs(found, sliced), search="Find a slice")
-    remark = note(f"{found.legend}. {found.caveat}.")
-    return section("slices", "Slices", picture, rows, remark)
+        rows = html.table("slice-values", _slice_values(found), search="Find a slice")
+        return html.section("slices", "Slices", picture, rows)
+    rows = html.table("slice-pairs", _pairs(found, sliced), search="Find a slice")
+    remark = html.note(f"{found.legend}. {found.caveat}.")
+    return html.section("slices", "Slices", picture, rows, remark)
 
 
 def _pairs(found: Comparison, rows: pl.DataFrame) -> Table:
@@ -212,9 +210,9 @@ def _slice_values(found: Comparison) -> Table:
         [
             row["metric"],
             f"{row['by']}: {row['slice']}{' (few)' if row['small'] else ''}",
-            number(row["value"], number_text(row["value"], found.metric(row["metric"]))),
-            *(number(row[side]) for side in ("ci_low", "ci_high")),
-            number(row["queries"], f"{row['queries']:,}"),
+            html.number(row["value"], number_text(row["value"], found.metric(row["metric"]))),
+            *(html.number(row[side]) for side in ("ci_low", "ci_high")),
+            html.number(row["queries"], f"{row['queries']:,}"),
         ]
         for row in of_slices(found.systems).to_dicts()
     ]
@@ -228,8 +226,8 @@ def unjudged(material: Material) -> str:
         [
             row["metric"],
             row["system"],
-            number(row["judged"], share_text(row["judged"])),
-            *(number(row[name]) for name in ("value", *HOLE_COLUMNS)),
+            html.number(row["judged"], share_text(row["judged"])),
+            *(html.number(row[name]) for name in ("value", *HOLE_COLUMNS)),
         ]
         for row in of_all_queries(material.bounded.systems).to_dicts()
     ]
@@ -238,7 +236,7 @@ def unjudged(material: Material) -> str:
     if material.sampled:
         bounded, total = (len(model.queries_of(each)) for each in (material.bounded, found))
         over = f"All of this is of a sample of {bounded:,} of {total:,} queries"
-    remark = note(
+    remark = html.note(
         "Metrics take unjudged documents for non-relevant. Judged: judged@k, k being "
         "the metric's own or else 10. Bounds: the least and the largest value that the metric "
         "could have, whatever the grades of the unjudged documents in its cutoff; – where that "
@@ -246,7 +244,7 @@ def unjudged(material: Material) -> str:
         f"relevant, or all. {over}."
     )
     table = Table.from_texts(["metric", "system"], numbers, rows)
-    return section("unjudged", "Unjudged documents", remark, render_table("bounds", table))
+    return html.section("unjudged", "Unjudged documents", remark, html.table("bounds", table))
 
 
 def data_summary(found: Comparison) -> str:
@@ -265,11 +263,11 @@ def data_summary(found: Comparison) -> str:
     def ledger(name: str, rows: list[list[str | Cell]], page: int) -> str:
         columns = ("all", *found.names)
         table = Table.from_texts(["counted"], columns, rows, more_words=["meaning"])
-        return render_table(name, table, page=page)
+        return html.table(name, table, page=page)
 
     summary = f"{len(nothing)} counts that are 0 everywhere"
-    zeros = fold(summary, ledger("ledger-zeros", nothing, 20), kind="plain") if nothing else ""
-    return section("data", "Data summary", ledger("ledger", something, _EVERY), zeros)
+    zeros = html.fold(summary, ledger("ledger-zeros", nothing, 20), kind="plain") if nothing else ""
+    return html.section("data", "Data summary", ledger("ledger", something, _EVERY), zeros)
 
 
 def _entry(row: Mapping[str, Any] | None) -> Cell:
@@ -278,27 +276,27 @@ def _entry(row: Mapping[str, Any] | None) -> Cell:
         return Cell("")
     if row["value"] is None:
         return Cell(row["note"])
-    return number(row["value"], count_text(row["value"]))
+    return html.number(row["value"], count_text(row["value"]))
 
 
 def definitions(found: Comparison) -> str:
     """Render how each metric is defined."""
-    return section("metrics", "How metrics are defined", *map(_definition, found.metrics))
+    return html.section("metrics", "How metrics are defined", *map(_definition, found.metrics))
 
 
 def _definition(metric: Metric) -> str:
     definition = metric.definition
     direction = "Higher is better." if metric.higher_is_better else "Lower is better."
-    label = f"<code>{text(metric.label)}</code>"
+    label = f"<code>{html.text(metric.label)}</code>"
     if definition is None:
-        return fold(label, note(f"{_own(metric)} {direction}"))
-    return fold(
-        f"{label}: {text(definition.summary, most=400)}",
-        f"<dl><dt>formula</dt><dd><code>{text(definition.formula, most=400)}</code></dd>"
-        f"<dt>written</dt><dd><code>{text(signature(definition))}</code></dd>"
-        f"<dt>average</dt><dd>{text(metric.average)}</dd>"
+        return html.fold(label, html.note(f"{_own(metric)} {direction}"))
+    return html.fold(
+        f"{label}: {html.text(definition.summary, most=400)}",
+        f"<dl><dt>formula</dt><dd><code>{html.text(definition.formula, most=400)}</code></dd>"
+        f"<dt>written</dt><dd><code>{html.text(signature(definition))}</code></dd>"
+        f"<dt>average</dt><dd>{html.text(metric.average)}</dd>"
         f"<dt>direction</dt><dd>{direction}</dd></dl>"
-        f"<p>{text(' '.join(definition.notes.split()), most=2_000)}</p>",
+        f"<p>{html.text(' '.join(definition.notes.split()), most=2_000)}</p>",
     )
 
 
@@ -323,8 +321,8 @@ def provenance(material: Material) -> str:
         [
             source.role,
             source.name,
-            "" if source.rows is None else number(source.rows, f"{source.rows:,}"),
-            "" if source.size is None else number(source.size, _bytes(source.size)),
+            "" if source.rows is None else html.number(source.rows, f"{source.rows:,}"),
+            "" if source.size is None else html.number(source.size, _bytes(source.size)),
             (source.digest or "")[:_DIGITS],
         ]
         for source in origin.inputs
@@ -341,20 +339,21 @@ def provenance(material: Material) -> str:
     if (judgments := model.fingerprint_of_qrels(found)) is not None:
         facts["judgments, whatever their order"] = judgments
     facts |= {f"values of {name}": mark for name, mark in (origin.values or {}).items()}
-    remark = note(
+    remark = html.note(
         "SHA-256: of the file, its first digits. The same values have the same fingerprint, "
         "wherever they were read from."
     )
-    force = fold("Policies", f"<dl>{_listed(in_force)}</dl>", kind="plain")
+    force = html.fold("Policies", f"<dl>{_listed(in_force)}</dl>", kind="plain")
     listed = f"<dl>{_listed(facts.items())}</dl>"
-    return section(
-        "provenance", "Provenance", listed, render_table("inputs", inputs), remark, force
+    return html.section(
+        "provenance", "Provenance", listed, html.table("inputs", inputs), remark, force
     )
 
 
 def _listed(facts: Iterable[tuple[str, str]]) -> str:
     return "".join(
-        f"<dt>{text(name)}</dt><dd>{text(value, most=2_000)}</dd>" for name, value in facts
+        f"<dt>{html.text(name)}</dt><dd>{html.text(value, most=2_000)}</dd>"
+        for name, value in facts
     )
 
 

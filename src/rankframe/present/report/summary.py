@@ -23,17 +23,8 @@ from rankframe.core.wording import (
 )
 from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.metrics.names import Metric
+from rankframe.present.report import html
 from rankframe.present.report.model import Material, of_all_queries, of_slices
-from rankframe.present.report.page import (
-    CLASSES,
-    escaped,
-    fold,
-    note,
-    number,
-    render_table,
-    section,
-    text,
-)
 
 Mark = Literal["up", "down", "same"]
 Row = Mapping[str, Any]
@@ -74,7 +65,7 @@ class Sentence:
 def summary(material: Material) -> str:
     """Render verdicts, a sentence per system, a small table, and caveats."""
     found = material.found
-    return section(
+    return html.section(
         "summary",
         "What was found",
         *(_verdict(index, *named) for index, named in enumerate(material.verdicts.items())),
@@ -90,21 +81,21 @@ def _findings(found: Comparison) -> str:
         f'<li class="{sentence.mark}"><span class="mark" role="img" '
         f'aria-label="{STYLES[sentence.mark].label}">'
         f"{'•' if alone else STYLES[sentence.mark].symbol}</span>"
-        f'<span class="said"><b>{text(sentence.system)}</b>{":" if alone else ""} '
+        f'<span class="said"><b>{html.text(sentence.system)}</b>{":" if alone else ""} '
         f"{_emphasised(sentence)}</span></li>"
         for sentence in sentences(found)
     ]
     best = leader(found)
-    lead = f"<p>{escaped(best)}</p>" if best else ""
+    lead = f"<p>{html.escaped(best)}</p>" if best else ""
     return f'{lead}<ul class="findings">{"".join(items)}</ul>'
 
 
 def _emphasised(sentence: Sentence) -> str:
     """Render a sentence with its verb in colour."""
     if sentence.mark == "same":
-        return escaped(sentence.text)
+        return html.escaped(sentence.text)
     verb = " ".join(sentence.text.split(" ", 2)[:2])
-    return f'<b class="is">{escaped(verb)}</b>{escaped(sentence.text.removeprefix(verb))}'
+    return f'<b class="is">{html.escaped(verb)}</b>{html.escaped(sentence.text.removeprefix(verb))}'
 
 
 def _verdict(index: int, name: str, verdict: Verdict) -> str:
@@ -112,9 +103,9 @@ def _verdict(index: int, name: str, verdict: Verdict) -> str:
     checks = verdict.table()
     rules, verdicts, slices, *rest = range(len(checks.columns))
     shown = checks.take([verdicts, rules, *([slices] if verdict.sliced else []), *rest])
-    details = fold("The rules, one by one", render_table(f"gate-{index}", shown), kind="plain")
+    details = html.fold("The rules, one by one", html.table(f"gate-{index}", shown), kind="plain")
     failed = [
-        f"<li>{escaped(check_name(row))}: {escaped(row['reason'])}</li>"
+        f"<li>{html.escaped(check_name(row))}: {html.escaped(row['reason'])}</li>"
         for row in verdict.checks.to_dicts()
         if row["status"] in ("fail", "undecided")
     ]
@@ -122,10 +113,10 @@ def _verdict(index: int, name: str, verdict: Verdict) -> str:
     if more > 0:
         failed = [*failed[:_MOST_FAILED], f"<li>and {more} more</li>"]
     why = f"<ul>{''.join(failed)}</ul>" if failed else ""
-    word = f'<b class="{CLASSES[TONES[verdict.status]]}">{verdict.note.lead}</b>'
+    word = f'<b class="{html.CLASSES[TONES[verdict.status]]}">{verdict.note.lead}</b>'
     return (
         f'<div class="verdict {verdict.status}">{word} '
-        f"<b>{text(name)}</b>: {escaped(verdict.note.text)}{why}{details}</div>"
+        f"<b>{html.text(name)}</b>: {html.escaped(verdict.note.text)}{why}{details}</div>"
     )
 
 
@@ -147,7 +138,7 @@ def headline(found: Comparison) -> str:
             for key, metric in zip(keys, found.metrics, strict=True)
         ]
         queries = max(values[key]["queries"] for key in keys)
-        rows.append([name, *cells, number(queries, f"{queries:,}")])
+        rows.append([name, *cells, html.number(queries, f"{queries:,}")])
     table = Table.from_texts(["system"], [*best, "queries"], rows)
     remark = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
     if pairs:
@@ -155,7 +146,7 @@ def headline(found: Comparison) -> str:
             f" ▲ ▼: better or worse than {found.baseline} ({found.note('policy_significant')}, "
             f"{found.note('policy_correction')}; test: {found.note('policy_test')})."
         )
-    return render_table("headline", table) + note(remark)
+    return html.table("headline", table) + html.note(remark)
 
 
 def _value_cell(row: Row, pair: Row | None, metric: Metric, best: float | None) -> Cell:
@@ -175,10 +166,10 @@ def _value_cell(row: Row, pair: Row | None, metric: Metric, best: float | None) 
 def _caveats(found: Comparison, sampled: str) -> str:
     texts = [*caveats(found), *([f"curves are drawn of {sampled}"] if sampled else [])]
     if not texts:
-        return note("Caveats: none found. Every query is in every run.")
+        return html.note("Caveats: none found. Every query is in every run.")
     warned = set(found.warnings)
     items = "".join(
-        f"<li{' class=warning' if caveat in warned else ''}>{escaped(caveat)}.</li>"
+        f"<li{' class=warning' if caveat in warned else ''}>{html.escaped(caveat)}.</li>"
         for caveat in texts
     )
     return f'<h3>Caveats</h3><ul class="limits">{items}</ul>'

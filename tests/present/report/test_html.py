@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from rankframe.core.table import Cell, Table
 from rankframe.core.wording import plain_text
-from rankframe.present.report.page import (
+from rankframe.present.report.html import (
     figure,
     fold,
     note,
     number,
     page,
-    render_table,
     search_box,
     section,
+    table,
     text,
 )
 from tests.support.page_text import read_page
@@ -36,7 +36,7 @@ def test_long_text_is_cut_and_whole_for_who_points_at_it() -> None:
 
 @EVERY
 def test_whatever_is_in_it_stays_text(bad: str) -> None:
-    cells = render_table("t", Table.from_texts([bad], [bad], [[bad, number(1.0, bad)]]), search=bad)
+    cells = table("t", Table.from_texts([bad], [bad], [[bad, number(1.0, bad)]]), search=bad)
     parts = [
         text(bad), cells, note(bad), figure("<svg></svg>", bad), section("s", bad),
         search_box("s", bad, "#x tr"), fold(text(bad), note(bad)),
@@ -61,7 +61,7 @@ def test_numbers_are_sorted_by_their_value_and_text_by_how_it_reads() -> None:
         ["b", number(0.12345), Cell("<0.0001", value=2.0, tone="good")],
         ["a", number(None), Cell("x", value=-1.5)],
     ]
-    tree = read_page(render_table("t", Table.from_texts(["name"], ["value", "p"], rows)))
+    tree = read_page(table("t", Table.from_texts(["name"], ["value", "p"], rows)))
     assert tree.rows() == [["b", "0.1235", "<0.0001"], ["a", "–", "x"]]
     sorts = [cell.attributes.get("data-sort") for cell in tree.all("td")]
     assert sorts == [None, "0.12345", "2.0", None, "", "-1.5"]
@@ -72,18 +72,18 @@ def test_numbers_are_sorted_by_their_value_and_text_by_how_it_reads() -> None:
 
 
 def test_a_table_without_rows_is_one() -> None:
-    tree = read_page(render_table("t", Table.from_texts(["a", "b"], [], [])))
+    tree = read_page(table("t", Table.from_texts(["a", "b"], [], [])))
     assert tree.rows() == []
     assert tree.one("table").attributes["id"] == "t"
 
 
 def test_a_box_knows_what_it_searches() -> None:
-    tree = read_page(render_table("t", Table.from_texts(["a"], [], [["x"]]), search="Find it"))
+    tree = read_page(table("t", Table.from_texts(["a"], [], [["x"]]), search="Find it"))
     box = tree.one("input")
     assert box.attributes["data-filter"] == "#t tbody tr"
     assert tree.one("label").attributes["for"] == box.attributes["id"] == "t-search"
     assert tree.one("label").text == "Find it"
-    assert not read_page(render_table("t", Table.from_texts(["a"], [], []))).all("input")
+    assert not read_page(table("t", Table.from_texts(["a"], [], []))).all("input")
 
 
 def test_a_page_links_to_its_sections_and_fetches_nothing() -> None:
@@ -107,7 +107,7 @@ def test_a_page_links_to_its_sections_and_fetches_nothing() -> None:
 
 def test_a_table_says_how_many_rows_it_shows_and_what_a_file_has() -> None:
     rows = [["x", Cell("1/2", value=1.0)]]
-    tree = read_page(render_table("t", Table.from_texts(["a"], ["b"], rows), page=7))
+    tree = read_page(table("t", Table.from_texts(["a"], ["b"], rows), page=7))
     assert tree.one("table").attributes["data-page"] == "7"
     assert [cell.attributes.get("data-csv") for cell in tree.all("td")] == [None, "1/2"]
     (save,) = [one for one in tree.all("button") if one.attributes.get("class") == "save"]

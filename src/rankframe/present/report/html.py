@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Final
 
 from rankframe.core.table import Cell, Table
@@ -40,7 +41,7 @@ def number(value: float | None, shown: str | None = None) -> Cell:
     return Cell(f"{value:.4f}" if shown is None else shown, value=float(value))
 
 
-def render_table(name: str, table: Table, *, search: str | None = None, page: int = _PAGE) -> str:
+def table(name: str, content: Table, *, search: str | None = None, page: int = _PAGE) -> str:
     """Render a table that readers can sort, page through and save as CSV.
 
     search: the label of a box that hides rows without the words in it.
@@ -48,11 +49,11 @@ def render_table(name: str, table: Table, *, search: str | None = None, page: in
     head = "".join(
         f'<th scope="col"{"" if column.numeric else " class=text"}>'
         f'<button type="button">{text(column.title)}</button></th>'
-        for column in table.columns
+        for column in content.columns
     )
     body = "".join(
-        f"<tr>{''.join(map(_cell, row, (c.numeric for c in table.columns)))}</tr>"
-        for row in table.rows
+        f"<tr>{''.join(map(_cell, row, (c.numeric for c in content.columns)))}</tr>"
+        for row in content.rows
     )
     box = search_box(name, search, f"#{name} tbody tr") if search else ""
     save = f'<button type="button" class="save" data-table="{name}">Save as CSV</button>'
@@ -65,7 +66,7 @@ def render_table(name: str, table: Table, *, search: str | None = None, page: in
 
 
 def _cell(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
-    content = cell_html(cell)
+    content = _content(cell)
     if not numeric:
         size = " short" if len(content) <= _SHORT and "<" not in content else ""
         return f'<td class="text{size}">{content}</td>'
@@ -75,7 +76,7 @@ def _cell(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
     return f'<td data-sort="{sort}"{saved}>{content}</td>'
 
 
-def cell_html(cell: Cell) -> str:
+def _content(cell: Cell) -> str:
     """Render a cell: the tone is that of the mark, where there is one, the detail is below."""
     style = CLASSES.get(cell.tone, "")
     content = text(cell.text)
@@ -131,32 +132,15 @@ def note(content: str) -> str:
 def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str) -> str:
     """Render the page from (name, title, html) of its sections."""
     assets = files("rankframe.present.report") / "assets"
-    style = (assets / "report.css").read_text(encoding="utf-8")
-    script = (assets / "report.js").read_text(encoding="utf-8")
-    links = "".join(f'<a href="#{name}">{escaped(short)}</a>' for name, short, _ in sections)
-    body = "".join(html for _, _, html in sections)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>{escaped(title)}</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#main">To the content</a>
-<header class="top"><nav aria-label="Sections">{links}</nav>
-<button type="button" id="theme" aria-label="Change between light and dark">Dark</button></header>
-<main id="main">
-<h1>{escaped(title)}</h1>
-<p class="lead">{escaped(lead)}</p>
-{body}
-<footer>{escaped(footer)}</footer>
-</main>
-<script>{script}</script>
-</body>
-</html>
-"""
+    template, style, script = (
+        (assets / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
+    )
+    return Template(template).substitute(
+        title=escaped(title),
+        lead=escaped(lead),
+        footer=escaped(footer),
+        style=style,
+        script=script,
+        links="".join(f'<a href="#{name}">{escaped(short)}</a>' for name, short, _ in sections),
+        body="".join(html for _, _, html in sections),
+    )
