@@ -52,14 +52,16 @@ _PACKAGES = {"plot": "present.charts", "spark": "spark"}
 
 
 def __dir__() -> list[str]:
-    """The public API, and nothing else."""
+    """List the public API, and nothing else."""
     return sorted(["__version__", *_HOMES, *_PACKAGES, *_metrics()])
 
 
 def __getattr__(name: str) -> object:
     if name == "__all__":
         # `from rankframe import *` is not to hide a builtin: rf.map.
-        value = [one for one in __dir__() if one != "__version__" and not hasattr(builtins, one)]
+        value = [
+            each for each in __dir__() if each != "__version__" and not hasattr(builtins, each)
+        ]
     elif name in _PACKAGES:
         value = import_module(f"rankframe.{_PACKAGES[name]}")
     elif name in _HOMES:
@@ -74,6 +76,6 @@ def __getattr__(name: str) -> object:
 
 
 def _metrics() -> dict[str, object]:
-    """The metrics, which are functions, by their names and aliases."""
+    """Return the metrics, which are functions, by their names and aliases."""
     registry = import_module("rankframe.metrics").REGISTRY.values()
-    return {name: of.function for of in registry for name in (of.name, *of.aliases)}
+    return {name: metric.function for metric in registry for name in (metric.name, *metric.aliases)}

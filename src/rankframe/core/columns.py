@@ -116,7 +116,7 @@ def is_pattern(name: str) -> bool:
 
 
 class _Written(NamedTuple):
-    """How a parameter is written into the name of a column, and read from it."""
+    """Write a parameter into the name of a column, and read it from the name."""
 
     before: str
     looks: str
@@ -336,17 +336,21 @@ PAIR_FRAME: Final = FrameColumns(
         ),
         "compared": _flag("the document is compared", _K),
         "concordant": _whole("compared documents that both rankings put above it", _K),
-        "discordant": _whole("those that the first puts above it, the second below", _K),
-        "tied_in_b": _whole("those that the first puts above it, the second beside it", _K),
-        "tied_in_a": _whole("those tied with it in the first, above it in the second", _K),
+        "discordant": _whole(
+            "compared documents above it in the first, below it in the second", _K
+        ),
+        "tied_in_b": _whole("compared documents above it in the first, tied in the second", _K),
+        "tied_in_a": _whole(
+            "compared documents tied with it in the first, above in the second", _K
+        ),
         "distinct_a": _flag("no compared document before it has its score in the first", _K),
-        "distinct_b": _flag("the same of the second ranking", _K),
+        "distinct_b": _flag("no compared document before it has its score in the second", _K),
         "mean_rank_a": _number("place among the compared in the first; ties share it", _K),
-        "mean_rank_b": _number("the same of the second ranking", _K),
+        "mean_rank_b": _number("place among the compared in the second; ties share it", _K),
         "above_in_b": _whole("compared documents above it in the second ranking", _K),
         "above_in_both": _whole("compared documents above it in both", _K),
         "deviation_a": _number("score less the mean of the compared, scaled; null if unscored", _K),
-        "deviation_b": _number("the same of the second ranking", _K),
+        "deviation_b": _number("score in the second less the mean, scaled; null if unscored", _K),
     },
 )
 

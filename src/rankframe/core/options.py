@@ -287,13 +287,13 @@ def takes_options(
                     raise UnknownOptionError(function.__name__, name, sorted(names))
                 if name in checks:
                     checks[name].refuse(name, value)
-            with ExitStack() as held:
+            with ExitStack() as stack:
                 if arguments.get("storage_options") is not None:
-                    held.enter_context(reached_with(arguments["storage_options"]))
+                    stack.enter_context(reached_with(arguments["storage_options"]))
                 if arguments.get("max_memory") is not None:
                     from rankframe.core.allocators import freed_at_once  # noqa: PLC0415 (rare)
 
-                    held.enter_context(freed_at_once())
+                    stack.enter_context(freed_at_once())
                 return function(*args, **{**defaults, **arguments})
 
         called.__signature__ = signature.replace(parameters=[*main.values(), *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]

@@ -89,9 +89,9 @@ def _constant(value: float) -> pl.Expr:
 
 def _in_common(k: pl.Expr | int | None) -> pl.Expr:
     """Documents in the top k of both."""
-    both = pl.max_horizontal("rank_a", "rank_b")
+    depth = pl.max_horizontal("rank_a", "rank_b")
     shared = pl.col("rank_a").is_not_null() & pl.col("rank_b").is_not_null()
-    return total(where(shared if k is None else shared & (both <= k)))
+    return total(where(shared if k is None else shared & (depth <= k)))
 
 
 def _depth_of(lengths: pl.Expr, k: int | None) -> pl.Expr:
@@ -154,23 +154,22 @@ def average_overlap(k: int | None = None, *, weights: Sequence[float] | None = N
     0.25
     """
     if weights is not None:
-        given = _checked_weights(weights)[:k]
-        weight = _DEPTH.replace_strict(
-            np.arange(1, len(given) + 1), given, default=0.0, return_dtype=pl.Float64
-        )
-        return Ratio(_over_depths("broken", weight, given), _constant(math.fsum(given)))
+        values = _checked_weights(weights)[:k]
+        depths = np.arange(1, len(values) + 1)
+        weight = _DEPTH.replace_strict(depths, values, default=0.0, return_dtype=pl.Float64)
+        return Ratio(_over_depths("broken", weight, values), _constant(math.fsum(values)))
     if k is None:
         return Ratio(total(where(_DEPTH <= _SHORTER, pl.col("agreement"))), _shortest())
     return Ratio(_over_depths("broken", pl.lit(1.0), np.ones(_checked_depth(k))), _constant(k))
 
 
 def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
-    given = np.array(weights, np.float64)
-    if not np.isfinite(given).all() or (given < 0).any() or not given.any():
+    values = np.array(weights, np.float64)
+    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise MetricParameterError(
             f"weights are numbers of at least 0, one of them above 0, not {list(weights)!r}."
         )
-    return given
+    return values
 
 
 def _checked_depth(k: int) -> int:
@@ -327,11 +326,11 @@ def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
             "rbo_res at k has no mean over all orders of the ties: leave out k, or take ties='a'."
         )
     unseen = ColumnRequest("unseen_most", ties=_UNSEEN[ties], k=k).expr
-    most = total(unseen * power(p, _DEPTH))
+    largest = total(unseen * power(p, _DEPTH))
     # As deep as there are documents, both rankings may hold all of them: from there on 1.
     documents = of_query("n_a") + of_query("n_b") - of_query("n_shared")
     rest = _in_common_at_end(ties, k) * _tail(pl.lit(value=True), p)
-    return (1 - p) / p * (most - rest) + power(p, documents)
+    return (1 - p) / p * (largest - rest) + power(p, documents)
 
 
 def _top(column: str, k: int | None) -> pl.Expr:
@@ -397,8 +396,8 @@ def tau_ap(k: int | None = None) -> Value:
     """
     above, right = _top("above_in_b", k), _top("above_in_both", k)
     kept = total(where(above > 0, right / above))
-    others = pl.max_horizontal(_compared(k) - 1, pl.lit(0.0))
-    return _share(2 * kept, others) - 1
+    pairs = pl.max_horizontal(_compared(k) - 1, pl.lit(0.0))
+    return _share(2 * kept, pairs) - 1
 
 
 @registered(synonyms=("spearman_rho", "spearmanr"), bounds=(-1.0, 1.0))

@@ -40,11 +40,11 @@ def coverage(k: int | None = None, *, count: bool = False) -> Value:
     >>> documents.select(coverage(k=2)).item(), documents.select(coverage(k=2, count=True)).item()
     (0.5, 3.0)
     """
-    some = counted(k) > 0
+    is_shown = counted(k) > 0
     if count:
-        return some.sum().cast(pl.Float64)
+        return is_shown.sum().cast(pl.Float64)
     inside = pl.col("in_catalogue")
-    return (some & inside).sum() / inside.sum()
+    return (is_shown & inside).sum() / inside.sum()
 
 
 @registered(higher_is_better=False)
@@ -122,9 +122,9 @@ def exposure_gap(
     0.5579230452841438
     """
     shown = _shares(pl.col("exposure"))
-    wanted = _shares(pl.col("documents" if target == "catalogue" else "interactions"))
-    middle = (shown + wanted) / 2
-    twice = _divergence(shown, middle) + _divergence(wanted, middle)
+    target_shares = _shares(pl.col("documents" if target == "catalogue" else "interactions"))
+    middle = (shown + target_shares) / 2
+    twice = _divergence(shown, middle) + _divergence(target_shares, middle)
     # Rounding leaves something where nothing is, of which the root is much more.
     distance = pl.when(twice > 1e-14).then((twice / 2).clip(0, 1).sqrt()).otherwise(0.0)
     return pl.when(twice.is_finite()).then(distance)
@@ -134,7 +134,7 @@ def _shares(amount: pl.Expr) -> pl.Expr:
     return amount / amount.sum()
 
 
-def _divergence(of: pl.Expr, other: pl.Expr) -> pl.Expr:
+def _divergence(share: pl.Expr, reference: pl.Expr) -> pl.Expr:
     """Σ p log2(p / q)."""
-    # NaN, of nothing at all, is above everything.
-    return pl.when(of > 0).then(of * (of / other).log(2)).otherwise(0.0).sum()
+    # The share of nothing at all is NaN, which is above everything.
+    return pl.when(share > 0).then(share * (share / reference).log(2)).otherwise(0.0).sum()

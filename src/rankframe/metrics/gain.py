@@ -368,8 +368,8 @@ def compat(*, p: float = 0.95, normalised: bool = True, rel: float | None = None
     shared = total(where(relevant(rel) & within(None), _weight(by_both, end, p)))
     if normalised:
         return Ratio(shared, total(where(relevant(rel), _weight(pl.col("ideal_rank"), end, p))))
-    most = largest((1 - power(p, end)) / row_constant(1 - p))
-    return Ratio(pl.min_horizontal(shared, most), most)
+    largest_sum = largest((1 - power(p, end)) / row_constant(1 - p))
+    return Ratio(pl.min_horizontal(shared, largest_sum), largest_sum)
 
 
 def _weight(first: pl.Expr, last: pl.Expr, p: float) -> pl.Expr:

@@ -133,8 +133,8 @@ class Definition(Facts):
 
     @property
     def _paragraphs(self) -> list[str]:
-        first, formula, *others = f"{inspect.getdoc(self.build) or ''}\n\n".split("\n\n")
-        return [" ".join(first.split()), " ".join(formula.split()), *others]
+        first, formula, *rest = f"{inspect.getdoc(self.build) or ''}\n\n".split("\n\n")
+        return [" ".join(first.split()), " ".join(formula.split()), *rest]
 
     @functools.cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:

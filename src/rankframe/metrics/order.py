@@ -186,8 +186,8 @@ def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> Val
 
 def _relevant_at(recall: float, rel: float | None) -> pl.Expr:
     """Return the number of relevant documents at a recall point."""
-    wanted = recall * ColumnRequest("relevant_total", rel=rel).expr
-    return wanted.round(0, mode="half_away_from_zero")
+    count = recall * ColumnRequest("relevant_total", rel=rel).expr
+    return count.round(0, mode="half_away_from_zero")
 
 
 def _expr(value: pl.Expr | Ratio) -> pl.Expr:

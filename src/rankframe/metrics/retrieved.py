@@ -45,9 +45,9 @@ def mean_of(k: int | None, value: pl.Expr) -> Ratio:
     return Ratio(among(k, value), among(k), empty=None)
 
 
-def surprise(*, of: str = "popularity", among_all: str = "train_queries") -> pl.Expr:
+def surprise(*, count: str = "popularity", among_all: str = "train_queries") -> pl.Expr:
     """−log2 of the share of queries that have the document; one that nobody has, as if one had."""
-    return -(pl.col(of).clip(lower_bound=1) / pl.col(among_all)).log(2)
+    return -(pl.col(count).clip(lower_bound=1) / pl.col(among_all)).log(2)
 
 
 def places(k: int | None) -> pl.Expr:
@@ -75,8 +75,8 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
     if not normalised:
         return mean_of(k, surprise())
     # The one query of a small train has everything.
-    most = pl.col("train_queries").clip(lower_bound=2).log(2)
-    share = pl.when(pl.col("popularity") == 0).then(1.0).otherwise(surprise() / most)
+    largest = pl.col("train_queries").clip(lower_bound=2).log(2)
+    share = pl.when(pl.col("popularity") == 0).then(1.0).otherwise(surprise() / largest)
     return Ratio(among(k, share), places(k), empty=None)
 
 
@@ -278,7 +278,7 @@ def efd(
     >>> round(shown.select(efd(k=2)).item(), 12)
     0.773705614469
     """
-    met = surprise(of="interactions", among_all="train_interactions")
+    met = surprise(count="interactions", among_all="train_interactions")
     return _expected(k, met, discount, rel)
 
 

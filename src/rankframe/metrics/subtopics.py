@@ -100,9 +100,9 @@ def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
     ranks = deepest if k is None or deepest is None else min(k, deepest)
     if ranks is None or ranks > _MOST_RANKS:
         raise MetricParameterError("with so small an alpha, norm='most' needs a smaller cutoff.")
-    at = np.arange(1, ranks + 1)
-    seen = np.cumprod(np.append(1.0, np.full(ranks - 1, 1 - alpha)))
-    return float(np.sum(seen / (np.log2(at + 1) if kind == "log" else at)))
+    places = np.arange(1, ranks + 1)
+    worth = np.cumprod(np.append(1.0, np.full(ranks - 1, 1 - alpha)))
+    return float(np.sum(worth / (np.log2(places + 1) if kind == "log" else places)))
 
 
 @registered(synonyms=("alpha-dcg", "α-dcg", "alphadcg"), bounds=(0.0, None))
@@ -167,8 +167,8 @@ def err_ia(
     if gain == "exp2":
         satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, pl.col("max_grade"))
         worth = _WEIGHT * satisfied * pl.col("unsatisfied") / pl.col(RANK)
-        known = ColumnRequest("group_relevant", rel=rel).expr > 0
-        return Ratio(total(where(known & within(k), worth)), _weight(rel))
+        has_relevant = ColumnRequest("group_relevant", rel=rel).expr > 0
+        return Ratio(total(where(has_relevant & within(k), worth)), _weight(rel))
     above = _novel(k, alpha, rel, lambda place: place)
     return Ratio(above, _weight(rel) * (1.0 if norm == "none" else _most(k, alpha, "rank")))
 
@@ -267,8 +267,8 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
     """
     best = ColumnRequest("ideal_dcg" if gain == "linear" else "ideal_dcg_exp2", k=k)
     worth = gain_of(pl.col(RELEVANCE), gain) / (pl.col(RANK) + 1).log(2) / best.expr
-    known = (pl.col("group_relevant") > 0) & (pl.col(RELEVANCE) > 0)
-    return Ratio(total(where(known & within(k), _WEIGHT * worth)), _weight(None))
+    has_gain = (pl.col("group_relevant") > 0) & (pl.col(RELEVANCE) > 0)
+    return Ratio(total(where(has_gain & within(k), _WEIGHT * worth)), _weight(None))
 
 
 @registered(synonyms=("strec", "s-recall", "subtopic-recall", "i-rec"))

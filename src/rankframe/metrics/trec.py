@@ -85,8 +85,8 @@ def rndcg() -> Value:
     """
     grade = _in_ideal_order(_grade())
     last_of_grade = (grade > 0) & (grade != grade.shift(-1, fill_value=0.0))
-    seen = _in_ideal_order(pl.col("judged_by_ideal_rank"))
-    dcg_there = where(seen > 0, _at(_dcg_so_far(), pl.max_horizontal(seen, pl.lit(1))))
+    place = _in_ideal_order(pl.col("judged_by_ideal_rank"))
+    dcg_there = where(place > 0, _at(_dcg_so_far(), pl.max_horizontal(place, pl.lit(1))))
     ideal_there = _ideal_dcg_by_rank()
     steps = where(last_of_grade, dcg_there / ideal_there).sum()
     gaining = (_grade() > 0).sum()
@@ -191,10 +191,10 @@ def trec_rbp_resid(*, p: float = 0.9) -> Value:
     0.3125
     """
     check_between("p", p, 0, 1)
-    known = within(None) & _judged()
+    is_judged = within(None) & _judged()
     # All ranks there are weigh 1 together, so what is not judged weighs the rest.
-    rest = 1 - (1 - p) * total(where(known, power(p, pl.col(RANK) - 1)))
-    return pl.when(retrieved() > total(where(known))).then(rest).otherwise(0.0)
+    rest = 1 - (1 - p) * total(where(is_judged, power(p, pl.col(RANK) - 1)))
+    return pl.when(retrieved() > total(where(is_judged))).then(rest).otherwise(0.0)
 
 
 @registered(synonyms=("unj",), higher_is_better=False)
