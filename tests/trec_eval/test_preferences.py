@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import rankframe as rf
-from rankframe.trec_eval import preferences
+from rankframe.trec_eval import groups
 from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 from tests.support.group_cases import (
     PREFS,
@@ -156,7 +156,7 @@ def test_pieces_say_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     judgments = written_rows(rows, tmp_path / "prefs.txt")  # type: ignore[arg-type]
     run = written_run(scores, tmp_path / "run.txt")
     whole = values(judgments, run)
-    monkeypatch.setattr(preferences, "_PAIRS_AT_ONCE", 50)
+    monkeypatch.setattr(groups, "_PAIRS_AT_ONCE", 50)
     assert values(judgments, run) == whole
 
 
@@ -174,7 +174,7 @@ def test_long_chains_are_followed_to_their_ends(tmp_path: Path) -> None:
 def test_closures_of_many_relations_at_once() -> None:
     chance = np.random.default_rng(0)
     links = np.triu(chance.random((5, 11, 11)) < 0.2, 1)
-    found = preferences._transitive(links.copy())
+    found = groups._transitive(links.copy())
     for one, closed in zip(links, found, strict=True):
         paths = sum(np.linalg.matrix_power(one.astype(int), n) for n in range(1, 12))
         assert np.array_equal(closed, paths > 0)

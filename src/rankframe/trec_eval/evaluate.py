@@ -23,12 +23,14 @@ from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, refuse_absent_columns
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.names import Metric
-from rankframe.trec_eval.grouped import (
+from rankframe.trec_eval.groups import (
     IN_RUN,
+    PREFERENCE_VALUES,
     GroupFormat,
     group_values,
     place_documents,
-    read_grouped,
+    preference_values,
+    read_groups,
 )
 from rankframe.trec_eval.measures import (
     DEFAULTS,
@@ -41,7 +43,6 @@ from rankframe.trec_eval.measures import (
     parse_measures,
     refuse_other_judgments,
 )
-from rankframe.trec_eval.preferences import PREFERENCE_VALUES, preference_values
 from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
 from rankframe.trec_eval.text import summary_frame, write_queries, write_summary
 
@@ -192,7 +193,7 @@ def _evaluate_groups(
     with _each_once():
         # With equal scores, the higher id comes first; for preferences, the lower one.
         ties = "doc_desc" if by_judges else "doc_asc"
-        rows = place_documents(read_grouped(qrels, kind), documents, ties, options.deepest)
+        rows = place_documents(read_groups(qrels, kind), documents, ties, options.deepest)
     if by_judges:
         metrics = [metric for line in lines for metric in line.metrics]
         judged_only = options.judged_only

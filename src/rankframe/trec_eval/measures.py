@@ -23,7 +23,7 @@ from rankframe.metrics.names import Metric
 from rankframe.metrics.order import iprec
 from rankframe.metrics.parts import constant, power, where
 from rankframe.metrics.trec import rndcg
-from rankframe.trec_eval.preferences import PREFERENCE_VALUES
+from rankframe.trec_eval.groups import PREFERENCE_VALUES
 
 # How a line's value is printed: with four decimals, as a whole number, or in a way of its own.
 Style = Literal["number", "count", "relstring", "runid", "num_q"]
@@ -57,7 +57,7 @@ class Measure:
     name: str
     metric: str | None = None
     takes: Takes = "nothing"
-    # the parameter that a cutoff or a point sets, and the default cutoffs or points
+    # the parameter that cutoffs, points or numbers set (or several, with commas), and defaults
     sets: str = "k"
     defaults: tuple[float, ...] = ()
     style: Style = "number"
@@ -139,14 +139,14 @@ class _Request:
         return found
 
     def pairs(self) -> dict[str, float]:
-        parts = [part.partition("=") for part in self.params.split(",")]
-        return {
-            key: _Request(self.measure, value).numbers(1)[0] if equals else self._unpaired(key)
-            for key, equals, value in parts
-        }
-
-    def _unpaired(self, text: str) -> float:
-        raise self.error(f"it takes NAME=NUMBER, with commas between them, not {text!r}.")
+        pairs = {}
+        for part in self.params.split(","):
+            key, equals, value = part.partition("=")
+            if not equals:
+                problem = f"it takes NAME=NUMBER, with commas between them, not {key!r}."
+                raise self.error(problem)
+            (pairs[key],) = _Request(self.measure, value).numbers(1)
+        return pairs
 
 
 def _one_a_number(measure: Measure, params: str) -> list[Line]:
@@ -179,9 +179,14 @@ def _relstring(request: _Request) -> Line:
     return request.line(*numbers, depth=depth)
 
 
-def _utility(request: _Request) -> Line:
-    a, b, c, d = request.numbers(4) if request.params else (1.0, -1.0, 0.0, 0.0)
-    return request.line(request.metric(a=a, b=b, c=c, d=d, collection=request.collection))
+def _numbered(request: _Request) -> Line:
+    """-m utility.1,-1,0,0: numbers that set parameters, whose names have commas between them."""
+    names = request.measure.sets.split(",")
+    numbers = request.numbers(len(names)) if request.params else request.measure.defaults
+    params: dict[str, float] = dict(zip(names, numbers, strict=True))
+    if request.measure.name == "utility":
+        params["collection"] = request.collection
+    return request.line(request.metric(**params))
 
 
 def _eleven_point(request: _Request) -> Line:
@@ -200,10 +205,6 @@ def _rndcg(request: _Request) -> Line:
     # The level plays no part in it, but if nothing reaches the level, trec_eval prints 0.
     value = pl.when(pl.col("relevant").any()).then(rndcg()).otherwise(0.0)
     return request.line(Metric(request.label, expression=value))
-
-
-def _set_f(request: _Request) -> Line:
-    return request.line(request.metric(x=request.numbers(1)[0] if request.params else 1.0))
 
 
 def _gained(request: _Request) -> Line:
@@ -277,7 +278,7 @@ MEASURES: Final = {
         Measure("infAP", "infap"),
         Measure("gm_bpref", "bpref", average="geometric", per_query=False),
         Measure("Rprec_mult", "r_precision", "points", "multiple", _MULTIPLES),
-        Measure("utility", "utility", "text", build=_utility),
+        Measure("utility", "utility", "text", "a,b,c,d", (1.0, -1.0, 0.0, 0.0), build=_numbered),
         Measure("11pt_avg", "eleven_point", "text", build=_eleven_point),
         Measure("binG", "bin_g"),
         Measure("G", "g_measure"),
@@ -294,7 +295,7 @@ MEASURES: Final = {
         Measure("set_relative_P", "relative_precision"),
         Measure("set_recall", "set_recall"),
         Measure("set_map", "set_map"),
-        Measure("set_F", "set_f", "text", build=_set_f),
+        Measure("set_F", "set_f", "text", "x", (1.0,), build=_numbered),
         Measure("num_nonrel_judged_ret", "num_nonrelevant_judged_retrieved", style="count"),
         *(
             Measure(name, style="count" if "_num_" in name else "number", reads=_PREFS)

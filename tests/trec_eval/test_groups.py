@@ -11,7 +11,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.io.opening import open_table
-from rankframe.trec_eval.grouped import GroupFormat, place_documents, read_grouped
+from rankframe.trec_eval.groups import GroupFormat, place_documents, read_groups
 from tests.support.group_cases import PREFS, RUN
 from tests.support.trec_cases import Output
 
@@ -19,7 +19,7 @@ from tests.support.trec_cases import Output
 def rows_of(text: str, kind: GroupFormat, tmp_path: Path) -> list[tuple[object, ...]]:
     path = tmp_path / "judgments.txt"
     path.write_text(text)
-    return read_grouped(str(path), kind).drop("_line", "_number").rows()
+    return read_groups(str(path), kind).drop("_line", "_number").rows()
 
 
 def test_preferences_have_groups_subgroups_and_levels(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_files_may_be_packed_and_pipes_are_read(
     expected = trec_eval("-R", "prefs", plain, run)
     assert trec_eval("-R", "prefs", packed, run) == expected
     assert trec_eval("-R", "prefs", "-", run, stdin=PREFS) == expected
-    assert read_grouped(io.BytesIO(PREFS.encode()), "prefs").height == PREFS.count("\n")
+    assert read_groups(io.BytesIO(PREFS.encode()), "prefs").height == PREFS.count("\n")
 
 
 @pytest.mark.parametrize(
@@ -91,16 +91,16 @@ def test_malformed_lines_are_refused(
 
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(rf.RankframeError, match=r"-R prefs reads a text .*, not dict\."):
-        read_grouped({"q": {"a": 1}}, "prefs")
+        read_groups({"q": {"a": 1}}, "prefs")
     with pytest.raises(rf.RankframeError, match="no such file"):
-        read_grouped(str(tmp_path / "none.txt"), "prefs")
+        read_groups(str(tmp_path / "none.txt"), "prefs")
 
 
 def test_documents_have_places_as_ranked_then_by_id(tmp_path: Path) -> None:
     path = tmp_path / "prefs.txt"
     path.write_text("q u s e 1\nq u s d 2\nq u s c 1\nq u s b 1\nq v s a 1\nz u s a 1\n")
     run = open_table({"q": {"x": 3.0, "d": 2.0, "b": 2.0}, "y": {"a": 1.0}}, "run", None)
-    rows = read_grouped(str(path), "prefs")
+    rows = read_groups(str(path), "prefs")
     given = place_documents(rows, run, "doc_asc", None)
     queries = given.select("query_id", "in_run", "retrieved").unique(maintain_order=True)
     assert queries.rows() == [("q", True, 2), ("z", False, 0)]

@@ -1,29 +1,193 @@
-"""Count the preferences between documents that a run fulfils: trec_eval's `prefs_*`.
+"""Evaluate a run against judgments in groups, one for each person who judged.
 
-In a subgroup of judgments, a document of a higher level is preferred to one of a lower level. In a
-group with several subgroups, preferences are transitive: from a over b and b over c follows a over
-c. A run fulfils a preference if it has both documents with the preferred one first, or only the
-preferred one (the preference is then implied).
+These are the texts that trec_eval reads with `-R prefs`, `-R qrels_prefs` and `-R qrels_jg`.
 
-A frame has a row for each preference of many queries; measures are expressions over groups.
+A group may have subgroups: levels are compared within a subgroup only.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import IO, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import DOC, QUERY, RELEVANCE
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
+from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
+from rankframe.core.options import Policies, Ties
+from rankframe.engine.lookup import Lookup
+from rankframe.frames.judged import JudgedFrame
+from rankframe.io.formats.packing import unpacked, without_packing
+from rankframe.io.formats.registry import TREC, reading
+from rankframe.io.formats.trec_format import NUMBER_TEXT, whole_grades
+from rankframe.io.input_table import InputTable
+from rankframe.io.inputs import Source, describe
+from rankframe.io.opening import open_table
+from rankframe.io.sources.files import files_at
 from rankframe.kernel.segments import ranges, segment_lengths, segment_starts
-from rankframe.trec_eval.grouped import GROUP_NUMBER as _NUMBER
-from rankframe.trec_eval.grouped import PLACE, RETRIEVED, SUBGROUP, refusal
+from rankframe.metrics.names import Metric
+from rankframe.metrics.parts import collecting
+from rankframe.trec_eval.sources import in_memory
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+GroupFormat: TypeAlias = Literal["prefs", "qrels_prefs", "qrels_jg"]
+
+GROUP: Final = "group"
+SUBGROUP: Final = "subgroup"
+# The place of a document among the judged ones of its query: those retrieved as they are ranked,
+# then the others by id, as trec_eval numbers them.
+PLACE: Final = "place"
+GROUP_NUMBER: Final = "_group_number"
+# How many judged documents of the query were retrieved, and whether the run has the query.
+RETRIEVED, IN_RUN = "retrieved", "in_run"
+LINE, NUMBER = "_line", "_number"
+
+_IN_QRELS = (QUERY, GROUP, DOC, RELEVANCE)
+_FIELDS: Final[dict[GroupFormat, tuple[str, ...]]] = {
+    "prefs": (QUERY, GROUP, SUBGROUP, DOC, RELEVANCE),
+    "qrels_prefs": _IN_QRELS,
+    "qrels_jg": _IN_QRELS,
+}
+# Names of fields in errors.
+_FIELD_NAMES: Final = {QUERY: "query", DOC: "document", RELEVANCE: "level"}
+_WHITE = r"[ \t\f\v]+"
+
+
+def read_groups(source: Source, kind: GroupFormat) -> pl.DataFrame:
+    """Read a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
+    source = in_memory(source)
+    name = describe(source, "qrels")
+    with reading(name):
+        frames = [_parsed(text, kind, name) for text in _texts(source, kind)]
+    rows = pl.concat(frames)
+    if rows.is_empty():
+        raise EmptyInputError("qrels", name)
+    same = rows.filter(pl.struct(QUERY, GROUP, SUBGROUP, DOC).is_first_distinct().not_())
+    _refuse(same, name, "its document stands in another line for the same query and group")
+    return rows
+
+
+def _texts(source: Source, kind: GroupFormat) -> list[str] | list[IO[bytes]]:
+    if hasattr(source, "getvalue"):
+        return [unpacked(source.getvalue(), "the open file")]
+    if not isinstance(source, str | os.PathLike):
+        raise OptionError(
+            f"-R {kind} reads a text with lines of {_expected(kind)}, not {type(source).__name__}."
+        )
+    path = os.path.expanduser(source)  # noqa: PTH111 (pathlib's fails on an unknown user)
+    return without_packing(files_at(path) or [path], TREC.packings)
+
+
+def _expected(kind: GroupFormat) -> str:
+    return (
+        f"{len(_FIELDS[kind])} fields ({', '.join(_FIELD_NAMES.get(f, f) for f in _FIELDS[kind])})"
+    )
+
+
+def _parsed(text: str | IO[bytes], kind: GroupFormat, name: str) -> pl.DataFrame:
+    fields = _FIELDS[kind]
+    lines = pl.scan_lines(text, name=LINE, row_index_name=NUMBER, glob=False).collect()
+    line = pl.col(LINE)
+    lines = lines.with_columns(line.str.strip_chars("\ufeff \t\r\n\f\v"))
+    lines = lines.with_columns(line.str.replace_all(_WHITE, " ")).filter(line != "")
+    count = line.str.count_matches(" ", literal=True) + 1
+    # As elsewhere, # begins a comment unless the line has all fields: the query id begins with #.
+    whole_line = rf"^#\S+(?: \S+){{{len(fields) - 2}}} {NUMBER_TEXT}$"
+    lines = lines.filter(~line.str.starts_with("#") | line.str.contains(whole_line))
+    wrong = lines.filter(count != len(fields))
+    _refuse(wrong, name, f"{kind} lines have {_expected(kind)}")
+    split = line.str.split_exact(" ", len(fields) - 1).struct.rename_fields(list(fields))
+    rows = lines.with_columns(split.struct.unnest())
+    written = rows[RELEVANCE]
+    level = pl.col(RELEVANCE)
+    whole = kind == "qrels_jg"
+    numbers = whole_grades(written) if whole else written.cast(pl.Float64, strict=False)
+    rows = rows.with_columns(numbers.alias(RELEVANCE))
+    if SUBGROUP not in fields:
+        rows = rows.with_columns(pl.lit("0").alias(SUBGROUP))
+    _refuse(rows.filter(level.is_finite().not_() | level.is_null()), name, "the level is no number")
+    return rows.select(QUERY, GROUP, SUBGROUP, DOC, RELEVANCE, LINE, NUMBER)
+
+
+def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
+    """Refuse bad lines, if any, of which the first is quoted."""
+    if bad.height:
+        number, text = bad.select(NUMBER, LINE).row(0)
+        raise MalformedLineError(name, number + 1, text, problem, bad.height)
+
+
+def place_documents(
+    rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None
+) -> pl.DataFrame:
+    """Add a number to each group, the rank and place of each document, how many judged documents of
+    its query were retrieved (they have the first places), and whether the run has the query.
+
+    Rows are sorted by query (in byte order), group, subgroup and level, then place. With a depth of
+    0, no document is retrieved.
+    """
+    pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
+    policies = Policies(ties=ties, k_max=deepest or None)
+    lookup = Lookup.of(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
+    found = lookup.found()
+    judged = JudgedFrame(found.select(), settle=True)
+    documents = judged.frame({QUERY, DOC, RANK})
+    if deepest == 0:
+        documents = documents.with_columns(pl.lit(None, pl.Int64).alias(RANK))
+    documents = documents.sort(QUERY, RANK, DOC, nulls_last=True).with_columns(
+        pl.int_range(pl.len()).over(QUERY).alias(PLACE),
+        pl.col(RANK).count().over(QUERY).cast(pl.Int64).alias(RETRIEVED),
+    )
+    queries = pl.DataFrame({QUERY: judged.queries, IN_RUN: ~judged.missing})
+    documents = documents.join(queries, on=QUERY, how="left")
+    rows = rows.join(documents, on=[QUERY, DOC], how="left")
+    by = [QUERY, GROUP, SUBGROUP, RELEVANCE, PLACE]
+    rows = rows.sort(by, descending=[False, False, False, True, False])
+    return rows.with_columns(pl.struct(QUERY, GROUP).rle_id().cast(pl.Int64).alias(GROUP_NUMBER))
+
+
+def group_values(
+    rows: pl.DataFrame, metrics: Sequence[Metric], *, level: int, judged_only: bool
+) -> pl.DataFrame:
+    """Return the means of metrics over groups, with a row for each query.
+
+    `judged_only`: documents that a group did not judge, or with a negative grade, are dropped.
+    """
+    by = GROUP_NUMBER
+    rows = rows.sort(by, RANK, nulls_last=True)
+    relevant = pl.col("relevant")
+    if judged_only:
+        kept = pl.col(RANK).is_not_null() & (pl.col(RELEVANCE) >= 0)
+        rows = rows.with_columns(pl.when(kept).then(kept.cum_sum().over(by)).alias(RANK))
+    rows = rows.with_columns((pl.col(RELEVANCE) >= level).alias("relevant"))
+    rows = rows.with_columns(
+        relevant.cum_sum().over(by).alias("found"),
+        relevant.sum().over(by).alias("relevant_total"),
+    )
+    with collecting() as parts:
+        values = {metric.label: metric.expr() for metric in metrics}
+    # In the order of ranks, then of groups, rounding each sum, as the C program does.
+    reduced = {
+        name: expression.cum_sum().last() if how == "sum" else expression.first()
+        for name, (expression, how) in parts.items()
+    }
+    groups = rows.group_by(by, maintain_order=True).agg(pl.col(QUERY).first(), **reduced)
+    groups = groups.select(QUERY, **values)
+    mean = pl.col(list(values)).cum_sum().last() / pl.len()
+    return groups.group_by(QUERY, maintain_order=True).agg(mean)
+
+
+# Preferences between documents: trec_eval's `prefs_*` ---------------------------------------------
+
+# In a subgroup, a document of a higher level is preferred to one of a lower level. In a group with
+# several subgroups, preferences are transitive: from a over b and b over c follows a over c. A run
+# fulfils a preference if it has both documents with the preferred one first, or only the preferred
+# one (the preference is then implied). A frame has a row for each preference of many queries;
+# measures are expressions over groups.
 
 # Pairs that are counted together, unless one query has more.
 _PAIRS_AT_ONCE: Final = 1 << 22
@@ -93,11 +257,11 @@ PREFERENCE_VALUES: Final = {
 def preference_values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
     """Return a column for each measure, and a row for each judged query.
 
-    `rows`: judgments with their places (see `grouped.place_documents`).
+    `rows`: judgments with their places (see `place_documents`).
     `name`: the judgments, as errors name them.
     """
     # At most, each document of a group is compared with all others.
-    pairs = pl.len().over(_NUMBER).cast(pl.Int64).cum_sum()
+    pairs = pl.len().over(GROUP_NUMBER).cast(pl.Int64).cum_sum()
     rows = rows.with_columns((pairs // _PAIRS_AT_ONCE).alias("batch"))
     rows = rows.with_columns(pl.col("batch").last().over(QUERY))
     batches = rows.partition_by("batch", maintain_order=True)
@@ -107,13 +271,12 @@ def preference_values(rows: pl.DataFrame, measures: Sequence[str], name: str) ->
 def _values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
     documents, preferred, other = _preferences(rows, name)
     places = documents[PLACE]
-    preferences = documents.select("query", _NUMBER, RETRIEVED)[preferred].with_columns(
+    preferences = documents.select("query", GROUP_NUMBER, RETRIEVED)[preferred].with_columns(
         places[preferred].alias("first"), places[other].alias("second")
     )
     lacking = (pl.col(c).ge(pl.col(RETRIEVED)).cast(pl.Int8) for c in ("first", "second"))
     preferences = preferences.with_columns(pl.sum_horizontal(lacking).alias("lacking"))
-    groups = documents.select(QUERY, "query", _NUMBER).unique(_NUMBER, maintain_order=True)
-    groups = _count(preferences, groups)
+    groups = _count(preferences, documents.unique(GROUP_NUMBER, maintain_order=True))
     for suffix in ("", "_ret"):
         if f"prefs_avgjg_Rnonrel{suffix}" in measures:
             keeps = _kept(documents, suffix)
@@ -131,9 +294,9 @@ def _values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFr
 
 def _count(preferences: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """Count the preferences of each group."""
-    counts = preferences.group_by(_NUMBER).agg(**_COUNTS)
-    groups = groups.select(QUERY, "query", _NUMBER)
-    groups = groups.join(counts, on=_NUMBER, how="left", maintain_order="left")
+    counts = preferences.group_by(GROUP_NUMBER).agg(**_COUNTS)
+    groups = groups.select(QUERY, "query", GROUP_NUMBER)
+    groups = groups.join(counts, on=GROUP_NUMBER, how="left", maintain_order="left")
     return groups.with_columns(pl.col(list(_COUNTS)).fill_null(0))
 
 
@@ -154,25 +317,23 @@ def _pairs(preferences: pl.DataFrame) -> pl.DataFrame:
 def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Ints]:
     """Return the documents of each group, and the numbers of preferred and other documents."""
     rows = rows.with_columns(
-        pl.col(_NUMBER) - pl.col(_NUMBER).first(),
-        pl.struct(_NUMBER, SUBGROUP).rle_id().alias("part"),
-        pl.struct(_NUMBER, SUBGROUP, RELEVANCE).rle_id().alias("step"),
+        pl.col(GROUP_NUMBER) - pl.col(GROUP_NUMBER).first(),
+        pl.struct(GROUP_NUMBER, SUBGROUP).rle_id().alias("part"),
+        pl.struct(GROUP_NUMBER, SUBGROUP, RELEVANCE).rle_id().alias("step"),
     )
     several = pl.col("part").min() < pl.col("part").max()
-    rows = rows.with_columns(several.over(_NUMBER).alias(_PARTIAL))
-    zero, above = ((test).any().over(_NUMBER, DOC) for test in (_LEVEL == 0, _LEVEL > 0))
-    unlike = rows.filter(_PARTIAL, zero & above)
-    if unlike.height:
-        problem = "the level is 0 in one subgroup of its group, above 0 in another"
-        raise refusal(unlike, name, problem)
+    rows = rows.with_columns(several.over(GROUP_NUMBER).alias(_PARTIAL))
+    zero, above = ((test).any().over(GROUP_NUMBER, DOC) for test in (_LEVEL == 0, _LEVEL > 0))
+    problem = "the level is 0 in one subgroup of its group, above 0 in another"
+    _refuse(rows.filter(_PARTIAL, zero & above), name, problem)
     # The rows of a document in one group; its level is that of the last subgroup.
-    documents = rows.group_by(_NUMBER, PLACE).agg(
+    documents = rows.group_by(GROUP_NUMBER, PLACE).agg(
         pl.col(QUERY, RETRIEVED, _PARTIAL).first(), _LEVEL.last()
     )
-    documents = documents.sort(_NUMBER, PLACE).with_row_index("document")
+    documents = documents.sort(GROUP_NUMBER, PLACE).with_row_index("document")
     documents = documents.with_columns(pl.col(QUERY).rle_id().alias("query"))
-    numbers = documents.select(_NUMBER, PLACE, pl.col("document").cast(pl.Int64))
-    joined = rows.join(numbers, on=[_NUMBER, PLACE], how="left", maintain_order="left")
+    numbers = documents.select(GROUP_NUMBER, PLACE, pl.col("document").cast(pl.Int64))
+    joined = rows.join(numbers, on=[GROUP_NUMBER, PLACE], how="left", maintain_order="left")
     document = joined["document"].to_numpy()
     # Rows are sorted by level: the row's document is preferred to all lower levels of its subgroup.
     subgroup, level = rows["part"].to_numpy(), rows["step"].to_numpy()
@@ -183,12 +344,11 @@ def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Int
     partial = documents[_PARTIAL].to_numpy()[preferred]
     if not partial.any():
         return documents, preferred, other
-    group = documents[_NUMBER].to_numpy()
+    group = documents[GROUP_NUMBER].to_numpy()
     more_preferred, more_other = _closed(group, preferred[partial], other[partial])
     conflict = group[more_preferred[more_preferred == more_other]]
-    if len(conflict):
-        problem = "its group prefers some document to itself, over others"
-        raise refusal(rows.filter(pl.col(_NUMBER) == conflict[0]), name, problem)
+    in_conflict = rows.filter(pl.col(GROUP_NUMBER).is_in(conflict[:1]))
+    _refuse(in_conflict, name, "its group prefers some document to itself, over others")
     return (
         documents,
         np.concatenate((preferred[~partial], more_preferred)),
@@ -237,7 +397,7 @@ def _transitive(links: Flags) -> Flags:
 # all others of the lowest level.
 
 _SEEN, _RELEVANT = pl.col(PLACE) < pl.col(RETRIEVED), _LEVEL > 0
-_LOWEST = _LEVEL.min().over(_NUMBER) == _LEVEL
+_LOWEST = _LEVEL.min().over(GROUP_NUMBER) == _LEVEL
 
 
 def _in_partial(partial: pl.Expr, whole: pl.Expr) -> pl.Expr:
@@ -252,10 +412,10 @@ def _limit(suffix: str) -> pl.Expr:
 def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
     """Flag the documents that count if there are too many non-relevant ones."""
     many = _in_partial(_LEVEL == 0, _LOWEST)
-    first = _in_partial(_limit("").over(_NUMBER), _limit(suffix).over(_NUMBER))
+    first = _in_partial(_limit("").over(GROUP_NUMBER), _limit(suffix).over(GROUP_NUMBER))
     rows = documents.with_columns(many.alias("many"), first.alias("limit"))
     many = pl.col("many")
-    keeps = ~many | (many.cum_sum().over(_NUMBER) <= pl.col("limit"))
+    keeps = ~many | (many.cum_sum().over(GROUP_NUMBER) <= pl.col("limit"))
     return rows.select(keeps).to_series().to_numpy()
 
 
@@ -277,7 +437,7 @@ def _balanced_shares(
         "lowest": (lowest & _SEEN if suffix else lowest).sum(),
         "seen": (lowest & _SEEN).sum(),
     }
-    sums = documents.group_by(_NUMBER, maintain_order=True).agg(
+    sums = documents.group_by(GROUP_NUMBER, maintain_order=True).agg(
         pl.col(_PARTIAL).first(), **{name: sum_.cast(pl.Int64) for name, sum_ in counted.items()}
     )
     lacking = pl.col("limit") - pl.col("nonrelevant")
