@@ -127,14 +127,11 @@ def roc(population: Population, curves: Ints) -> pl.DataFrame:
     hits = _add_up(population.hits, curves)
     nonrelevant = _add_up(population.retrieved, curves) - hits
     points = trace(population, curves, np.flatnonzero((hits > 0) & (nonrelevant > 0)))
-    return points.select(
-        CURVE,
-        "threshold",
-        pl.Series("fpr", points["fp"].to_numpy() / nonrelevant[points[CURVE]]),
-        pl.Series("tpr", points["tp"].to_numpy() / hits[points[CURVE]]),
-        "fp",
-        "tp",
-    )
+    shares = {
+        "fpr": points["fp"].to_numpy() / nonrelevant[points[CURVE]],
+        "tpr": points["tp"].to_numpy() / hits[points[CURVE]],
+    }
+    return points.with_columns(**shares).select(CURVE, "threshold", "fpr", "tpr", "fp", "tp")
 
 
 def precision_recall(population: Population, curves: Ints, *, retrieved_only: bool) -> pl.DataFrame:
@@ -142,20 +139,15 @@ def precision_recall(population: Population, curves: Ints, *, retrieved_only: bo
 
     A curve without a relevant document has no points.
     """
-    relevant = population.hits if retrieved_only else population.relevant_total
-    total = _add_up(relevant, curves)
+    total = _add_up(population.hits if retrieved_only else population.relevant_total, curves)
     points = trace(population, curves, np.flatnonzero(total > 0))
     tp, taken = points["tp"].to_numpy(), (points["tp"] + points["fp"]).to_numpy()
-    precision = np.ones(len(taken))
-    np.divide(tp, taken, out=precision, where=taken > 0)
-    return points.select(
-        CURVE,
-        "threshold",
-        pl.Series("precision", precision),
-        pl.Series("recall", tp / total[points[CURVE]]),
-        "tp",
-        "fp",
-    )
+    shares = {
+        "precision": np.divide(tp, taken, out=np.ones(len(taken)), where=taken > 0),
+        "recall": tp / total[points[CURVE]],
+    }
+    columns = (CURVE, "threshold", "precision", "recall", "tp", "fp")
+    return points.with_columns(**shares).select(columns)
 
 
 def _add_up(of_queries: Ints, curves: Ints) -> Ints:
