@@ -122,9 +122,7 @@ def check(
             return find_ids(key)
         left, right = sides
         assert left is not None  # with nothing, nothing is in common
-        if key == DOC:  # of queries that both sides have
-            return some_ids(left, DOC, right), some_ids(right, DOC, left)
-        return some_ids(left, QUERY), some_ids(right, QUERY)
+        return some_ids(left, right, key)
 
     if evaluation.pairs is not None:
         if not cast("PairCounts", accumulator.counts).shared_queries:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NoReturn
+from typing import Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
-from rankframe.core.errors import BadValueError, DuplicateError, EmptyInputError, NoOverlapError
+from rankframe.core.errors import BadValueError, DuplicateError, EmptyInputError
 from rankframe.core.memory_budget import MemoryBudget
 from rankframe.core.options import LARGEST_WEIGHT, Duplicates
 from rankframe.io.formats.registry import READ_ERRORS
@@ -26,6 +26,12 @@ from rankframe.kernel.duplicates import deduplicate
 # How many times the bytes that may be read at once the batches under way may take together.
 _UNDER_WAY = 4
 _SAMPLE = 1_000
+_ADVICE = {
+    SCORE: "Give every document a finite score",
+    RANK: "Give every document a rank",
+    RELEVANCE: "Give every judgment a finite grade",
+}
+Engine: TypeAlias = Literal["in-memory", "streaming"]
 
 
 class Batches:
@@ -86,17 +92,16 @@ class Batches:
         hashes, at_once = hashed(self._frame), self._at_once
         if at_once is not None:  # a batch for each thread, one that waits, one that is read
             at_once = min(at_once, _UNDER_WAY * at_once // (threads + 2))
-        nothing = True
-        with self.scanned.explained():
+        side, nothing = self.scanned, True
+        with side.explained():
             for table in (
                 hashes.collect_batches(lazy=True)
                 if at_once is None
-                else in_steps(hashes, at_once, seekable=self.scanned.seekable)
+                else in_steps(hashes, at_once, seekable=side.seekable)
             ):
                 nothing = nothing and table.is_empty()
                 yield table.rechunk()
-        if nothing and not self.scanned.part:
-            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        _check_count(side, 0 if nothing else 1)
 
     def beginning(self, rows: int) -> pl.DataFrame:
         """Read the first rows with hashes; none where that means to read more."""
@@ -113,10 +118,9 @@ class Batches:
         else:
             with self.scanned.explained():
                 table = hashed(self._frame).collect(engine="streaming").rechunk()
-        if table.is_empty() and not self.scanned.part:
-            raise EmptyInputError(self.scanned.role, self.scanned.name)
+        _check_count(self.scanned, table.height)
         if not self._looks_clean(table):
-            self._refuse(_as_checked(table))
+            _check_side(self.scanned, _as_checked(table))
         return table
 
     def by_name(self) -> Batches:
@@ -135,28 +139,20 @@ class Batches:
             return
         # Where the whole cannot be read again, or is another by now: what was seen.
         with suppress(OSError, pl.exceptions.PolarsError):
-            self._refuse(side.frame, engine="streaming")
-        self._refuse(rows)
+            _check_side(side, side.frame, engine="streaming")
+        _check_side(side, rows)
 
     def explain(self, error: DuplicateError) -> None:
         """Raise the error that says how many documents of the whole input come twice, and where."""
         if error.role == self.scanned.role:
             load_unique(self.scanned)
 
-    def _refuse(
-        self, rows: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"
-    ) -> None:
-        side = self.scanned
-        check_rows(rows, side.role, side.name, engine=engine, numbered=side.numbered)
-
     def _looks_clean(self, batch: pl.DataFrame) -> bool:
         """Return whether no row can break a rule, as far as is quickly seen."""
         numbers = numbers_of(batch)
         if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
             return False
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # large numbers, which are then looked at
+        with np.errstate(over="ignore", invalid="ignore"):  # large numbers: looked at below
             if not all(np.isfinite(batch[name].to_numpy().sum()) for name in numbers):
                 return False
         if RELEVANCE in numbers and batch.height:
@@ -201,25 +197,19 @@ class Broken:
 
 def _rules(columns: list[str]) -> list[Rule]:
     rules = []
-    for key in [c for c in (QUERY, DOC) if c in columns]:
+    for key in filter(columns.__contains__, (QUERY, DOC)):
         column = pl.col(key)
         rules += [
             Rule(key, f"a null {key}", column.is_null(), "Remove them, or give them an id"),
             Rule(key, f"an empty {key}", column.str.len_bytes() == 0, "Give them an id"),
         ]
-    numbers = {
-        SCORE: "Give every document a finite score",
-        RANK: "Give every document a rank",
-        RELEVANCE: "Give every judgment a finite grade",
-    }
-    for name, advice in numbers.items():
-        if name in columns:
-            column = pl.col(name)
-            rules += [
-                Rule(name, f"a null {name}", column.is_null(), advice),
-                Rule(name, f"a NaN {name}", column.is_nan(), advice),
-                Rule(name, f"an infinite {name}", column.is_infinite(), advice),
-            ]
+    for name in filter(columns.__contains__, _ADVICE):
+        column, advice = pl.col(name), _ADVICE[name]
+        rules += [
+            Rule(name, f"a null {name}", column.is_null(), advice),
+            Rule(name, f"a NaN {name}", column.is_nan(), advice),
+            Rule(name, f"an infinite {name}", column.is_infinite(), advice),
+        ]
     if RELEVANCE in columns:
         large = pl.col(RELEVANCE).abs() > LARGEST_WEIGHT
         problem = f"a {RELEVANCE} beyond {LARGEST_WEIGHT:g}"
@@ -237,23 +227,31 @@ def load(table: InputTable) -> pl.DataFrame:
     """Read the rows of an input; refuse it if a row breaks a rule."""
     with table.explained():
         frame = table.frame.collect(engine="in-memory")
-    check_rows(frame.lazy(), table.role, table.name, numbered=table.numbered)
+    _check_side(table, frame.lazy())
     return frame
 
 
 def check_input(table: InputTable) -> None:
     """Refuse an input that has no rows, or one that cannot be read or breaks a rule."""
     with table.explained():
-        check_rows(table.frame, table.role, table.name, engine="streaming", numbered=table.numbered)
+        _check_side(table, table.frame, engine="streaming")
 
 
 def count_rows(table: InputTable) -> int:
     """Count the rows of an input; refuse one that has none."""
     with table.explained():
         rows = table.count()
+    _check_count(table, rows)
+    return rows
+
+
+def _check_count(table: InputTable, rows: int) -> None:
     if not rows and not table.part:
         raise EmptyInputError(table.role, table.name)
-    return rows
+
+
+def _check_side(table: InputTable, rows: pl.LazyFrame, *, engine: Engine = "in-memory") -> None:
+    check_rows(rows, table.role, table.name, engine=engine, numbered=table.numbered)
 
 
 def load_unique(table: InputTable, *, duplicates: Duplicates = "error") -> pl.DataFrame:
@@ -266,7 +264,7 @@ def check_rows(
     role: str,
     name: str,
     *,
-    engine: Literal["in-memory", "streaming"] = "in-memory",
+    engine: Engine = "in-memory",
     numbered: bool = True,
 ) -> None:
     """Refuse a frame without rows, or with a row that breaks a rule.
@@ -277,15 +275,16 @@ def check_rows(
     if not rows:
         raise EmptyInputError(role, name)
     if broken is not None:
-        rule, count = broken.rule, broken.rows
+        rule = broken.rule
         bad = frame.with_row_index("_row").filter(rule.broken).head(1).collect(engine=engine)
-        where = _quote(bad.row(0, named=True), rule.column, numbered=numbered)
-        raise BadValueError(role, rule.problem, count, where, rule.advice)
+        row = bad.row(0, named=True)
+        ids = ", ".join(quoted_keys(row, rule.column))
+        if numbered or not ids:
+            ids = f"row {row['_row'] + 1:,}" + (f" ({ids})" if ids else "")
+        raise BadValueError(role, rule.problem, broken.rows, ids, rule.advice)
 
 
-def first_broken(
-    frame: pl.LazyFrame, *, engine: Literal["in-memory", "streaming"] = "in-memory"
-) -> tuple[int, Broken | None]:
+def first_broken(frame: pl.LazyFrame, *, engine: Engine = "in-memory") -> tuple[int, Broken | None]:
     """Count the rows of a frame, and find the first rule that a row breaks."""
     rules = _rules(frame.collect_schema().names())
     broken = [r.broken.sum().alias(str(i)) for i, r in enumerate(rules)]
@@ -294,28 +293,16 @@ def first_broken(
     return rows, None if number is None else Broken(number, rules[number], counts[number])
 
 
-def refuse_no_overlap(qrels: InputTable, run: InputTable, *, shared_queries: bool) -> NoReturn:
-    """Refuse inputs without a common id, with examples of the ids of each."""
-    if shared_queries:
-        raise NoOverlapError(DOC, some_ids(run, DOC, qrels), some_ids(qrels, DOC, run))
-    raise NoOverlapError(QUERY, some_ids(run, QUERY), some_ids(qrels, QUERY))
-
-
-def some_ids(side: InputTable, key: str, other: InputTable | None = None) -> list[str]:
-    """Return a few ids of an input, of queries that the other input has too."""
-    rows = side.frame
-    if other is not None:
-        rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
-    ids = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
-    return ids.unique(maintain_order=True).head(3).to_list()
-
-
-def _quote(row: dict[str, object], column: str, *, numbered: bool) -> str:
-    ids = quoted_keys(row, column)
-    if ids and not numbered:
-        return ", ".join(ids)
-    where = f" ({', '.join(ids)})" if ids else ""
-    return f"row {int(str(row['_row'])) + 1:,}{where}"
+def some_ids(left: InputTable, right: InputTable, key: str) -> tuple[list[str], list[str]]:
+    """Return a few ids of each of two inputs; documents of queries that both have."""
+    found = []
+    for side, other in ((left, right), (right, left)):
+        rows = side.frame
+        if key == DOC:
+            rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
+        ids = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
+        found.append(ids.unique(maintain_order=True).head(3).to_list())
+    return found[0], found[1]
 
 
 def quoted_keys(row: Mapping[str, object], column: str) -> list[str]:

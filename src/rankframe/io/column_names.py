@@ -71,7 +71,9 @@ _LATE = {c: _plain([c, *(n for n in s if n in LATE_SYNONYMS)]) for c, s in SYNON
 _ANY = {column: _USUAL[column] | _LATE[column] for column in SYNONYMS}
 # The same of lists: of any side, and of documents of one side.
 _LISTS = {column: _plain(names) for column, names in LIST_SYNONYMS.items()}
-_LISTS_OF = {role: _plain(names) for role, names in LIST_SYNONYMS_OF.items()}
+_LISTS_OF: dict[Role | None, frozenset[str]] = {
+    role: _plain(names) for role, names in LIST_SYNONYMS_OF.items()
+}
 _DOCUMENTS: dict[Role | None, list[frozenset[str]]] = {
     **{role: [names, _LISTS[DOC]] for role, names in _LISTS_OF.items()},
     None: [*_LISTS_OF.values(), _LISTS[DOC]],

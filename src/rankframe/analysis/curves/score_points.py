@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.columns import SCORE
-from rankframe.core.errors import MissingQueriesError, OptionError
+from rankframe.core.columns import DOC, QUERY, SCORE
+from rankframe.core.errors import MissingQueriesError, NoOverlapError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.lookup import Lookup
-from rankframe.io.batches import refuse_no_overlap
+from rankframe.io.batches import some_ids
 from rankframe.io.input_table import InputTable
 from rankframe.kernel.batch import taken, text_order
 from rankframe.kernel.segments import position, segment_starts, sort_order
@@ -83,7 +83,8 @@ def read_population(
     total = np.add.reduceat(relevant, part.starts, dtype=np.int64)[order]
     missing = ~part.in_run[order]
     if not found.counts.overlap and policies.no_overlap == "error":
-        refuse_no_overlap(qrels, run, shared_queries=not missing.all())
+        key = QUERY if missing.all() else DOC
+        raise NoOverlapError(key, *some_ids(run, qrels, key))
     if policies.missing == "error" and missing.any():
         example = queries[int(np.flatnonzero(missing)[0])]
         raise MissingQueriesError(int(missing.sum()), len(queries), example)
