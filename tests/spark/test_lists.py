@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.spark.lists import quoted
+from rankframe.spark.session import quoted
 from tests.support.on_spark import MARKS
 
 pytestmark = MARKS

@@ -16,8 +16,7 @@ from rankframe.io.formats.numbers import whole_again
 from rankframe.io.formats.trec_format import Kind
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.opening import open_table
-from rankframe.io.output_paths import file_place, in_place, refuse_inputs
-from rankframe.io.outputs import format_of, write_as
+from rankframe.io.outputs import check_target, write_as
 from rankframe.io.responses import from_responses
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.ranking import rank_documents
@@ -44,13 +43,7 @@ def convert_file(
     """
     if relevance is not None and kind == "run":
         raise OptionError(Option("relevance"), " is a grade of judgments, and this is a run.")
-    form = format_of(target, any_table=False)
-    path = file_place(target)
-    refuse_inputs(target, [source])
-    if path.exists() and not overwrite and not in_place(path):
-        raise OutputError(
-            f"{target} is there already. Pass ", Option("overwrite", value=True), " to replace it."
-        )
+    form, _ = check_target(target, [source], overwrite=overwrite)
     if queries is not None:
         source, columns = from_responses(source, queries, columns=columns), None
     kind = kind if relevance is None else "qrels"

@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import IO, Any, Final, TypeAlias
 import polars as pl
 
 from rankframe.core.errors import OutputError, RankframeError
+from rankframe.core.messages import Option
 from rankframe.io.formats.packing import by_name
 from rankframe.io.formats.registry import PARQUET, Format, by_ending, writable
 from rankframe.io.output_paths import (
@@ -33,6 +34,7 @@ from rankframe.io.output_paths import (
     file_place,
     in_place,
     place,
+    refuse_inputs,
     refuse_taken,
 )
 from rankframe.io.remote import Remote
@@ -349,6 +351,21 @@ def format_of(target: Path, *, any_table: bool = True) -> Format:
             f"rankframe writes {writable(any_table=any_table)}."
         )
     return found
+
+
+def check_target(
+    target: Named, sources: Iterable[object], *, overwrite: bool
+) -> tuple[Format, Path | Remote]:
+    """Return the format and the place of a file for judgments or a run.
+
+    A target that is a source, or is there already, is refused.
+    """
+    form, path = format_of(Path(os.fsdecode(target)), any_table=False), file_place(target)
+    refuse_inputs(target, sources)
+    if path.exists() and not overwrite and not in_place(path):
+        option = Option("overwrite", value=True)
+        raise OutputError(f"{target} is there already. Pass ", option, " to replace it.")
+    return form, path
 
 
 def write_as(form: Format, frame: pl.DataFrame, target: Path, about: About | None = None) -> None:

@@ -4,7 +4,8 @@ Requires the extra `spark` on driver and executors. Only this package knows sess
 partitions of Spark.
 """
 
-from rankframe.spark.entry import SparkResult, agree, evaluate
-from rankframe.spark.fusing import SparkRun, fuse
+from rankframe.spark.entry import agree, evaluate
+from rankframe.spark.fusing import fuse
+from rankframe.spark.result import SparkResult, SparkRun
 
 __all__ = ["SparkResult", "SparkRun", "agree", "evaluate", "fuse"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
@@ -21,15 +21,17 @@ from rankframe.core.errors import (
     DuplicateError,
     EmptyInputError,
     MetricParameterError,
+    OptionError,
     SparkError,
 )
 from rankframe.core.messages import number_of
+from rankframe.core.options import is_count
 from rankframe.core.wording import naming_the_run
-from rankframe.engine.accumulator import Accumulator, SliceKey, SliceSums
-from rankframe.engine.evaluation import Evaluation
-from rankframe.engine.finish import replicates_for_gaps
+from rankframe.engine.accumulator import SliceKey, SliceSums
+from rankframe.engine.evaluation import Evaluation, Sides
+from rankframe.engine.finish import FindIds, finish, replicates_for_gaps
+from rankframe.engine.memory import long_ids
 from rankframe.engine.pair_metrics import PAIR_COUNTS
-from rankframe.engine.result import Result
 from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors
@@ -38,6 +40,7 @@ from rankframe.spark.worker import (
     EvaluatePartition,
     Problem,
     SentSide,
+    SumsKey,
     Task,
     Work,
     answer_schema,
@@ -48,6 +51,12 @@ from rankframe.spark.worker import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# What `rf.evaluate` would take for the rows of a partition, beside which its Python worker has some
+# copies of them: a million retrieved documents with short ids.
+_BYTES_PER_PARTITION = 140_000_000
+# Where cores are free, partitions may be smaller, down to where starting one costs more.
+_FEWEST_ROWS = 100_000
+_SAMPLE = 1_000
 # So many partitions are added up at a time.
 _FAN_IN = 32
 SETTINGS = {
@@ -65,39 +74,82 @@ _PROBLEMS = ("versions", "bad", "duplicates", "error", "failed")  # the worst fi
 def evaluate_on_cluster(
     sides: Sequence[Input],
     evaluation: Evaluation,
-    finish: Callable[[Accumulator], Result],
+    opened: Sides,
+    find_ids: FindIds,
     *,
-    partitions: int,
+    partitions: int | None,
 ) -> SparkResult:
-    """Evaluate every partition once, keep the values there, and finish what was accumulated."""
+    """Evaluate every partition once, keep the values there, and finish what was accumulated.
+
+    Args:
+        sides: what executors are sent.
+        evaluation: what they evaluate.
+        opened: both inputs, as they were opened.
+        find_ids: finds ids for an error.
+        partitions: how many; None: as many as fit the memory of workers.
+    """
+    if partitions is None:
+        partitions = partitions_for(sides, evaluation.row_bytes)
     pairs = () if evaluation.pairs is None else PAIR_COUNTS
     values = {**dict.fromkeys(pairs, "int64"), **dict.fromkeys(evaluation.labels, "double")}
     _refuse_alike(values)
     for side in sides:
         side.refuse_text()
     work = EvaluatePartition(evaluation, tuple(side.scanned.role for side in sides))
+    averages = evaluation.averages
+    last_round = averages.metrics, averages.intervals, replicates_for_gaps(evaluation)
+    with kept_answers(sides, work, values, partitions) as answers:
+        accumulator = evaluation.empty()
+        parts: dict[SliceKey, list[SliceSums]] = {}
+        for key, content in merged_sums(answers, partitions, last_round):
+            if isinstance(key, tuple):
+                parts.setdefault(key[0], []).append(content)
+            else:
+                accumulator.counts = content
+        _refuse_empty(sides, accumulator.counts.rows)
+        accumulator.slices = {key: SliceSums.unite(shares) for key, shares in parts.items()}
+        result = finish(evaluation, accumulator, opened, find_ids)
+    return SparkResult(result, select_values(answers, values), answers)
+
+
+def check_partitions(partitions: int | None) -> None:
+    """Refuse what is no number of partitions."""
+    if partitions is not None and not is_count(partitions):
+        raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+
+
+def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
+    """Return the number of partitions that fits workers' memory and keeps all cores busy."""
+    rows = [side.rows for side in sides]
+    sizes = [*row_bytes, row_bytes[0], row_bytes[0]][: len(rows)]
+    need = sum(
+        count * (size + long_ids(side.id_lengths(_SAMPLE)))
+        for side, count, size in zip(sides, rows, sizes, strict=True)
+    )
+    cores = 1
+    with suppress(Exception):  # Spark Connect does not tell
+        cores = sides[0].frame.sparkSession.sparkContext.defaultParallelism
+    busy = min(cores, math.ceil(sum(rows) / _FEWEST_ROWS))
+    return max(math.ceil(need / _BYTES_PER_PARTITION), busy, 1)
+
+
+@contextmanager
+def kept_answers(
+    sides: Sequence[Input],
+    work: Work,
+    columns: Mapping[str, str],
+    partitions: int,
+    runs: Sequence[str | None] = (),
+) -> Iterator[DataFrame]:
+    """Keep what `map_partitions` answers on the cluster; an error in the block lets it go."""
     with spark_errors(), settings(sides[0].frame.sparkSession, SETTINGS):
-        answers = map_partitions(sides, work, values, partitions)
+        answers = map_partitions(sides, work, columns, partitions, runs)
         answers.persist()
         try:
-            merged = _merge_rounds(answers, evaluation, partitions)
-            sums, problems = read_answers(merged.collect())
-            raise_problems(problems)
-            accumulator = evaluation.empty()
-            parts: dict[SliceKey, list[SliceSums]] = {}
-            for key, content in sums:
-                if key is None:
-                    accumulator.counts = content
-                else:
-                    parts.setdefault(key[0], []).append(content)
-            _refuse_empty(sides, accumulator.counts.rows)
-            accumulator.slices = {key: SliceSums.unite(shares) for key, shares in parts.items()}
-            result = finish(accumulator)
+            yield answers
         except BaseException:
             answers.unpersist()
             raise
-    per_query = select_values(answers, values)
-    return SparkResult(result, per_query, answers)
 
 
 def map_partitions(
@@ -139,27 +191,35 @@ def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     return answers.where(f"kind = {VALUES}").select(QUERY, *numbers).toDF(QUERY, *columns)
 
 
-def _merge_rounds(answers: DataFrame, evaluation: Evaluation, partitions: int) -> DataFrame:
-    """Merge the sums of each slice, in rounds; the last one draws intervals."""
+def merged_sums(
+    answers: DataFrame, partitions: int, last_round: object = None
+) -> list[tuple[SumsKey, Any]]:
+    """Merge the sums of all partitions, in rounds on the cluster; raise what is wrong.
+
+    `last_round` says which intervals of the sums of slices are drawn in the last round.
+    """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    averages = evaluation.averages
-    last_round = cloudpickle.dumps(
-        (averages.metrics, averages.intervals, replicates_for_gaps(evaluation))
-    )
     sums = answers.where(f"kind <> {VALUES}").select("kind", QUERY, "rest")
     while True:
-        # Of each slice, so many sums are left after this round.
+        # Of each key, so many sums are left after this round.
         left = math.ceil(partitions / _FAN_IN)
-        payload = last_round if left == 1 else b""
+        payload = cloudpickle.dumps(last_round) if left == 1 else b""
         function = on_executors("merge_sums", payload, answer_schema({}), versions())
         key = f"xxhash64({QUERY}, spark_partition_id() % {left})"
         sums = _repartitioned(sums, key, partitions).mapInArrow(
             function, f"kind tinyint, {QUERY} string, rest binary"
         )
         if left == 1:
-            return sums
+            return collected_sums(sums)
         partitions = left
+
+
+def collected_sums(answers: DataFrame) -> list[tuple[SumsKey, Any]]:
+    """Return all sums of answers, without values; raise what is wrong."""
+    sums, problems = read_answers(answers.collect())
+    raise_problems(problems)
+    return sums
 
 
 def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:

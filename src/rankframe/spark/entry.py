@@ -8,61 +8,51 @@ what executors do in `worker.py`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from rankframe.core.columns import DOC
-from rankframe.core.errors import OptionError
+from rankframe.core.columns import DOC, QUERY
+from rankframe.core.errors import EmptyInputError, OptionError
+from rankframe.core.messages import Option
 from rankframe.core.options import (
     Intervals,
     PairPolicies,
     Policies,
     SparkAgreeOptions,
     SparkEvaluateOptions,
-    is_count,
     takes_options,
 )
 from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
 from rankframe.engine.agree import pair_evaluation
 from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
-from rankframe.engine.evaluation import RUN_FRAMES, refuse_whole_input
-from rankframe.engine.finish import finish
+from rankframe.engine.evaluation import RUN_FRAMES, Evaluation, passed_inputs, refuse_whole_input
 from rankframe.engine.judged_metrics import refuse_grades
-from rankframe.engine.memory import long_ids
+from rankframe.frames.catalogue import Catalogue, Trained
+from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
 from rankframe.io.inputs import (
+    COUNT,
     Columns,
     Source,
-    open_judgments,
+    find_train,
     open_ranking,
     refuse_absent_columns,
+    refuse_counts,
     units_of,
 )
 from rankframe.io.opening import open_table
 from rankframe.io.queries import By, asked_of, read_attributes
 from rankframe.metrics.names import Metric, Metrics, resolve
-from rankframe.spark.driver import evaluate_on_cluster
-from rankframe.spark.inputs import Input, open_input, refuse_row_order
+from rankframe.spark.driver import check_partitions, evaluate_on_cluster
+from rankframe.spark.inputs import Input, open_input, open_qrels, open_run, refuse_row_order
 from rankframe.spark.result import SparkResult
-from rankframe.spark.session import find_session, first_row, is_spark_frame
-from rankframe.spark.side_inputs import SideInputs, collected
+from rankframe.spark.session import collect, find_session, first_row, is_spark_frame, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["SparkResult", "agree", "evaluate"]
-
-# What `rf.evaluate` would take for the rows of a partition, beside which its Python worker has some
-# copies of them: a million retrieved documents with short ids.
-_BYTES_PER_PARTITION = 140_000_000
-# Where cores are free, partitions may be smaller, down to where starting one costs more.
-_FEWEST_ROWS = 100_000
-_SAMPLE = 1_000
 
 
 @takes_options(SparkEvaluateOptions, Policies, Intervals)
@@ -110,57 +100,64 @@ def evaluate(
     refuse_whole_input(averaged, "leave it out, or use rf.evaluate")
     check_partitions(partitions)
     session = find_session(spark, (run, qrels, policies.train, policies.reference))
-    attribute_rows = collected(queries) if is_spark_frame(queries) else queries
+    attribute_rows = collect(queries) if is_spark_frame(queries) else queries
     ways = with_gaps(by, requested, known=attribute_rows is not None)
     attributes = read_attributes(
         attribute_rows, by=ways, weight=weight, metrics=averaged, columns=columns
     )
-    judged = None
+    judged = train = reference = None
     if qrels is not None:
-        judged = open_input(
-            qrels,
+        judged = open_qrels(qrels, session, columns, policies.relevance)
+    documents = open_run(run, session, columns, policies)
+    if policies.train is not None:
+        train = _open_train(policies.train, session, columns)
+    if policies.reference is not None:
+        reference = open_input(
+            policies.reference,
             session,
-            lambda frame: open_judgments(frame, columns, relevance=policies.relevance),
-            "qrels",
+            lambda frame: open_table(frame, "run", columns, called="reference"),
+            "reference",
         )
-    documents = open_input(
-        run,
-        session,
-        lambda frame: open_table(frame, "run", columns, ranks=policies.ranks),
-        "run",
-    )
-    refuse_row_order(documents, policies.ties, policies.order)
-    side_inputs = SideInputs.open(policies, session, columns)
     if policies.exclude_seen:
-        documents = side_inputs.without_seen(documents)
-    opened = (judged, documents, side_inputs.train, side_inputs.base)
-    inputs = [side for side in opened if side is not None]
+        documents = _without_seen(documents, train)
+    inputs = [side for side in (judged, documents, train, reference) if side is not None]
     refuse_absent_columns(columns, *(side.scanned for side in inputs), queries=asked_of(attributes))
-    evaluation = side_inputs.evaluation(
-        requested,
-        judgments=judged is not None,
-        columns=columns,
-        attributes=attributes,
-        intervals=intervals,
-        items_by=None
-        if items_by is None
-        else ItemsBy.from_names(items_by, averaged, judgments=judged is not None),
+    passed = passed_inputs(policies, judgments=judged is not None)
+    # What was read here is not sent again.
+    sent = replace(policies, train=None, items=None, catalogue=None, reference=None)
+    evaluation = Evaluation.from_metrics(
+        requested, sent, passed, attributes=attributes, intervals=intervals
     )
+    sliced = None
+    if items_by is not None:
+        sliced = ItemsBy.from_names(items_by, averaged, judgments=judged is not None)
+    if sliced is not None or evaluation.looks_at_retrieved:
+        items, catalogue = (
+            collect(source) if is_spark_frame(source) else source
+            for source in (policies.items, policies.catalogue)
+        )
+        trained = None if train is None else _count_trained(train)
+        candidates = Catalogue.of(trained, items, catalogue, columns)
+        evaluation = evaluation.with_retrieved(candidates, passed, items_by=sliced)
     if judged is not None:
         evaluation = evaluation.with_max_grade(_checked_grades(averaged, judged))
-    sides = side_inputs.sent(evaluation, judged, documents)
+    needed = {"run"} if evaluation.judged is None else {JUDGED, "run"}
+    if evaluation.retrieved is not None:
+        needed |= evaluation.retrieved.needed
+    kinds = {JUDGED: judged, "run": documents, TRAINED: train, BASE: reference}
+    sides = [side for kind, side in kinds.items() if side is not None and kind in needed]
 
     def find_ids(key: str) -> tuple[list[str], list[str]]:
         assert judged is not None  # nobody else looks for judged documents
         sides = (judged, documents) if key == DOC else (None, None)
         return judged.some_ids(key, sides[1]), documents.some_ids(key, sides[0])
 
-    opened = (None if judged is None else judged.scanned, documents.scanned)
     return evaluate_on_cluster(
         sides,
         evaluation,
-        lambda accumulator: finish(evaluation, accumulator, opened, find_ids),
-        partitions=partitions or partitions_for(session, sides, evaluation.row_bytes),
+        (None if judged is None else judged.scanned, documents.scanned),
+        find_ids,
+        partitions=partitions,
     )
 
 
@@ -210,35 +207,51 @@ def agree(
     refuse_absent_columns(columns, *(side.scanned for side in sides))
     for side in sides:
         refuse_row_order(side, policies.ties, policies.order)
-    opened = sides[0].scanned, sides[1].scanned
-
-    def find_ids(key: str) -> tuple[list[str], list[str]]:
-        return sides[0].some_ids(key), sides[1].some_ids(key)
-
     return evaluate_on_cluster(
         sides,
         evaluation,
-        lambda accumulator: finish(evaluation, accumulator, opened, find_ids),
-        partitions=partitions or partitions_for(session, sides, evaluation.row_bytes),
+        (sides[0].scanned, sides[1].scanned),
+        lambda key: (sides[0].some_ids(key), sides[1].some_ids(key)),
+        partitions=partitions,
     )
 
 
-def check_partitions(partitions: int | None) -> None:
-    """Refuse what is no number of partitions."""
-    if partitions is not None and not is_count(partitions):
-        raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+def _open_train(source: Source, session: SparkSession, columns: Columns | None) -> Input:
+    """Open interactions, each with a count: 1 where the table has none."""
+    train = open_input(source, session, lambda frame: find_train(frame, columns), "train")
+    count = train.scanned.mapping[COUNT]
+    if count in train.frame.columns:
+        return train
+    return Input(train.frame.selectExpr("*", f"1D as {quoted(count)}"), train.scanned)
 
 
-def partitions_for(session: SparkSession, sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
-    """Return the number of partitions that fits workers' memory and keeps all cores busy."""
-    rows = [side.count() for side in sides]
-    sizes = [*row_bytes, row_bytes[0], row_bytes[0]][: len(rows)]
-    need = sum(
-        count * (size + long_ids(side.id_lengths(_SAMPLE)))
-        for side, count, size in zip(sides, rows, sizes, strict=True)
-    )
-    cores = 1
-    with suppress(Exception):  # Spark Connect does not tell
-        cores = session.sparkContext.defaultParallelism
-    busy = min(cores, math.ceil(sum(rows) / _FEWEST_ROWS))
-    return max(math.ceil(need / _BYTES_PER_PARTITION), busy, 1)
+def _without_seen(run: Input, train: Input | None) -> Input:
+    """Return a run without documents that its queries interacted with in training."""
+    if train is None:
+        option = Option("exclude_seen", value=True)
+        raise OptionError(option, " needs ", Option("train", bare=True), ".")
+    from pyspark.sql import functions  # noqa: PLC0415 (an optional part)
+
+    interactions = train.tagged().selectExpr(f"{QUERY} as _seen_by", f"{DOC} as _seen")
+    query, doc = (quoted(run.scanned.mapping[name]) for name in (QUERY, DOC))
+    same = functions.expr(f"cast({query} as string) = _seen_by and cast({doc} as string) = _seen")
+    left = run.frame.join(interactions, same, "left_anti")
+    excluded = run.rows - left.count()
+    return Input(left, replace(run.scanned, excluded=lambda: excluded))
+
+
+def _count_trained(train: Input) -> Trained:
+    """Count the interactions with each document on the cluster."""
+    rows = train.tagged()
+    bad = "n0 is null or isnan(n0) or n0 < 1 or n0 <> floor(n0)"
+    checks = [f"count_if({bad})", f"min(if({bad}, n0, null))", f"count(distinct {QUERY})"]
+    count, wrong, example, queries = first_row(rows.selectExpr("count(1)", *checks))
+    if not count:
+        raise EmptyInputError("train", train.scanned.name)
+    refuse_counts(wrong, example)
+    pairs = rows.groupBy(QUERY, DOC).agg({"n0": "sum"}).toDF(QUERY, DOC, COUNT)
+    found = pairs.groupBy(DOC).agg({COUNT: "sum", QUERY: "count"})
+    documents = collect(found.select(DOC, f"count({QUERY})", f"sum({COUNT})"))
+    schema = {DOC: pl.String, "popularity": pl.Int64, COUNT: pl.Float64}
+    documents.columns = list(schema)
+    return Trained(documents.cast(schema), queries)  # pyright: ignore[reportArgumentType]

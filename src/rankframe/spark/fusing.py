@@ -1,13 +1,12 @@
 """`fuse` on a Spark cluster: the rows of a query of all runs are in one partition, and are fused
-there as on one machine.
+there as on one machine. Methods that are trained are trained on counts of all partitions.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
@@ -16,67 +15,29 @@ from rankframe.analysis.fusion.names import MethodLike, Weights, resolve
 from rankframe.analysis.fusion.options import FusionPolicies, SparkFuseOptions
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import ROW_BYTES, LoadedRuns, named_runs, unscored
+from rankframe.analysis.fusion.training import Hits, judge_runs
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
-from rankframe.core.errors import OutputError, RankframeError
-from rankframe.core.messages import Option
 from rankframe.core.options import takes_options
 from rankframe.core.wording import naming_the_run
 from rankframe.io.input_table import InputTable, part_of
-from rankframe.io.inputs import (
-    Columns,
-    Source,
-    in_units,
-    open_judgments,
-    refuse_absent_columns,
-    units_of,
+from rankframe.io.inputs import Columns, Source, refuse_absent_columns, units_of
+from rankframe.spark.driver import (
+    check_partitions,
+    collected_sums,
+    kept_answers,
+    merged_sums,
+    partitions_for,
+    select_values,
 )
-from rankframe.io.opening import open_table
-from rankframe.spark.driver import SETTINGS, map_partitions, raise_problems, select_values
-from rankframe.spark.entry import check_partitions, partitions_for
-from rankframe.spark.fold_training import hits_on_spark
-from rankframe.spark.inputs import Input, open_input, refuse_row_order
-from rankframe.spark.session import find_session, settings, spark_errors
-from rankframe.spark.worker import PROBLEM, Answer, read_answers
+from rankframe.spark.inputs import Input, open_qrels, open_run
+from rankframe.spark.result import SparkRun
+from rankframe.spark.session import find_session
+from rankframe.spark.worker import PROBLEM, Answer, run_part
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _COLUMNS = {DOC: "string", RANK: "int64", SCORE: "double"}
-
-
-@dataclass(frozen=True)
-class SparkRun:
-    """A fused run that is kept on the cluster.
-
-    frame: a Spark DataFrame: query_id, doc_id, rank, score, in no order.
-    """
-
-    frame: DataFrame
-    kept: DataFrame = field(repr=False)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The run on this machine, as `rf.fuse` gives it: by query and rank."""
-        with spark_errors():
-            return pl.DataFrame(self.frame.toArrow()).sort(QUERY, RANK)
-
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write Parquet to any place that Spark can write to, a file a partition."""
-        place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
-        try:
-            with spark_errors():
-                self.frame.write.mode("overwrite" if overwrite else "error").parquet(place)
-        except RankframeError as error:
-            if "PATH_ALREADY_EXISTS" in str(error):
-                raise OutputError(
-                    f"{place} is there already. Pass ",
-                    Option("overwrite", value=True),
-                    " to replace it.",
-                ) from None
-            raise OutputError(f"cannot write {place}: {error}") from None
-
-    def unpersist(self) -> None:
-        """Let the cluster forget the run; it is fused again if it is used."""
-        self.kept.unpersist()
 
 
 @takes_options(SparkFuseOptions, FusionPolicies)
@@ -120,48 +81,27 @@ def fuse(
     sides: dict[str, Input] = {}
     for name, source in named.items():
         with naming_the_run(repr(name)):
-            sides[name] = open_input(
-                source,
-                session,
-                lambda frame: open_table(frame, "run", columns, ranks=policies.ranks),
-                "run",
-            )
-            refuse_row_order(sides[name], policies.ties, policies.order)
-    judged = [] if qrels is None else [_judgments(qrels, session, columns, policies.relevance)]
+            sides[name] = open_run(source, session, columns, policies)
+    judged = None if qrels is None else open_qrels(qrels, session, columns, policies.relevance)
     opened = {name: side.scanned for name, side in sides.items()}
-    refuse_absent_columns(columns, *opened.values(), *(side.scanned for side in judged))
+    qrels_scanned = [] if judged is None else [judged.scanned]
+    refuse_absent_columns(columns, *opened.values(), *qrels_scanned)
     chosen.refuse_unscored(unscored(opened))
     for name, side in sides.items():
         with naming_the_run(repr(name)):
             side.refuse_text()
-            side.count()
-    inputs = list(sides.values())
-    parts = partitions or partitions_for(session, inputs, [ROW_BYTES] * len(inputs))
-    for judgments in judged:
-        chosen = chosen.train(hits_on_spark(chosen, judgments, sides, policies, parts))
-    names = tuple(sides)
-    with spark_errors(), settings(session, SETTINGS):
-        work = FusePartition(names, chosen, policies)
-        answers = map_partitions(inputs, work, _COLUMNS, parts, names)
-        answers.persist()
-        try:
-            problems = answers.where(f"kind = {PROBLEM}").select("kind", QUERY, "rest").collect()
-            raise_problems(read_answers(problems)[1])
-        except BaseException:
-            answers.unpersist()
-            raise
+            _ = side.rows  # some, or it is refused
+    names, inputs = tuple(sides), list(sides.values())
+    parts = partitions or partitions_for(inputs, [ROW_BYTES] * len(inputs))
+    if judged is not None:
+        judged.refuse_text()
+        _ = judged.rows
+        hits = _count_hits(chosen.definition.name, judged, sides, policies, parts)
+        chosen = chosen.train(hits)
+    work = FusePartition(names, chosen, policies)
+    with kept_answers(inputs, work, _COLUMNS, parts, names) as answers:
+        collected_sums(answers.where(f"kind = {PROBLEM}").select("kind", QUERY, "rest"))
     return SparkRun(select_values(answers, _COLUMNS), answers)
-
-
-def _judgments(
-    qrels: Source, session: SparkSession, columns: Columns | None, relevance: float | None
-) -> Input:
-    opened = open_input(
-        qrels, session, lambda frame: open_judgments(frame, columns, relevance=relevance), "qrels"
-    )
-    opened.refuse_text()
-    opened.count()
-    return opened
 
 
 @dataclass(frozen=True)
@@ -175,16 +115,48 @@ class FusePartition:
 
     def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
         """Return the fused run."""
-        parts = {
-            name: part_of(frame, "run") for name, frame in zip(self.names, frames, strict=True)
-        }
-        if (unit := self.policies.unit) is not None:
-            parts = {name: _in_units(name, part, unit) for name, part in parts.items()}
-        runs = LoadedRuns.read(parts, self.policies)
+        runs = LoadedRuns.read(_parts(frames, self.names, self.policies), self.policies)
         return Answer(next(fuse_partitions(runs, self.method)))
 
 
-def _in_units(name: str, part: InputTable, unit: Any) -> InputTable:
-    """Roll the documents of a part of a run up to their units."""
-    with naming_the_run(repr(name)):
-        return part_of(in_units(part, unit).frame.collect(), "run")
+@dataclass(frozen=True)
+class CountPartition:
+    """Count what a trained method learns from the judgments of a partition."""
+
+    # of the runs, in their order
+    names: tuple[str, ...]
+    method: str
+    policies: FusionPolicies
+
+    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
+        """Return the hits of each run, by its number."""
+        qrels, *runs = frames
+        if qrels.is_empty():
+            return Answer(None)
+        parts = _parts(runs, self.names, self.policies)
+        judged = judge_runs(part_of(qrels, "qrels"), parts, self.policies, self.method)
+        return Answer(None, [(number, run.count()) for number, run in enumerate(judged)])
+
+
+def _parts(
+    frames: Sequence[pl.DataFrame], names: Sequence[str], policies: FusionPolicies
+) -> dict[str, InputTable]:
+    return {
+        name: run_part(frame, policies.unit, name)
+        for name, frame in zip(names, frames, strict=True)
+    }
+
+
+def _count_hits(
+    method: str,
+    qrels: Input,
+    runs: Mapping[str, Input],
+    policies: FusionPolicies,
+    partitions: int,
+) -> list[Hits]:
+    """Count relevant documents of each run, as on one machine: to the last bit."""
+    work, names = CountPartition(tuple(runs), method, policies), [None, *runs]
+    with kept_answers([qrels, *runs.values()], work, {}, partitions, names) as answers:
+        hits = dict(merged_sums(answers, partitions))
+        answers.unpersist()
+    return [hits[number] for number in range(len(runs))]

@@ -1,17 +1,23 @@
-"""Spark DataFrames and Parquet paths → rows that executors can be sent: which columns, as what."""
+"""Spark DataFrames and Parquet paths → rows that executors can be sent: which columns, as what.
+
+Arrays of documents, one row a query, are unrolled by Spark itself.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
+from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import (
     DOC,
     GROUP,
+    GROUP_WEIGHT,
     QUERY,
     RANK,
     RELEVANCE,
@@ -22,16 +28,18 @@ from rankframe.core.columns import (
 from rankframe.core.errors import (
     BadValueError,
     ColumnTypeError,
+    DuplicateError,
     EmptyInputError,
     OptionError,
     SparkError,
     UnreadableInputError,
 )
 from rankframe.core.messages import Option, listing
-from rankframe.io.input_table import InputTable
-from rankframe.io.inputs import Source
-from rankframe.spark.lists import quoted, unrolled
-from rankframe.spark.session import first_row, is_spark_frame, settings, spark_errors
+from rankframe.core.options import Policies
+from rankframe.io.input_table import InputTable, Lists
+from rankframe.io.inputs import Columns, Source, open_judgments
+from rankframe.io.opening import open_table
+from rankframe.spark.session import first_row, is_spark_frame, quoted, settings, spark_errors
 from rankframe.spark.worker import SIDE
 
 if TYPE_CHECKING:
@@ -56,7 +64,7 @@ _PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 @dataclass(frozen=True)
 class Input:
-    """A side of the work: a Spark DataFrame, and which of its columns are ours."""
+    """Hold a side of the work: a Spark DataFrame, and which of its columns are ours."""
 
     frame: DataFrame
     # its columns as found, without rows
@@ -90,7 +98,8 @@ class Input:
             ),
         )
 
-    def count(self) -> int:
+    @cached_property
+    def rows(self) -> int:
         """Return the number of rows; refuse an input without any."""
         with spark_errors():
             rows = self.frame.count()
@@ -105,7 +114,7 @@ class Input:
         return first_row(rows.selectExpr(mean.format(QUERY), mean.format(DOC)))
 
     def some_ids(self, key: str, other: Input | None = None) -> list[str]:
-        """Some ids, of queries that the other input has too."""
+        """Return some ids, of queries that the other input has too."""
         rows = self.tagged().select(QUERY, DOC)
         if other is not None:
             rows = rows.join(other.tagged().select(QUERY), on=QUERY, how="left_semi")
@@ -113,7 +122,7 @@ class Input:
             return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
 
     def highest(self) -> float:
-        """The largest of the first numbers, grades; what is no grade is found later."""
+        """Return the largest of the first numbers, grades; what is no grade is refused later."""
         finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
         rows, highest = first_row(self.tagged().selectExpr("count(1)", f"max({finite})"))
         if not rows:
@@ -173,7 +182,7 @@ def open_input(
     name = f"the {scanned.role} DataFrame" if is_spark_frame(source) else os.fspath(source)
     scanned = replace(scanned, name=name)
     if scanned.lists is not None:
-        frame, scanned = unrolled(frame, scanned, scanned.lists)
+        frame, scanned = _unroll(frame, scanned, scanned.lists)
     elif scanned.grade is not None:
         column = quoted(scanned.mapping[RELEVANCE])
         frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
@@ -190,8 +199,31 @@ def open_input(
     return Input(frame, scanned)
 
 
+def open_qrels(
+    source: Source, spark: SparkSession, columns: Columns | None, relevance: float | None
+) -> Input:
+    """Open judgments, as `open_judgments` does."""
+    return open_input(
+        source, spark, lambda frame: open_judgments(frame, columns, relevance=relevance), "qrels"
+    )
+
+
+def open_run(
+    source: Source,
+    spark: SparkSession,
+    columns: Columns | None,
+    policies: Policies | FusionPolicies,
+) -> Input:
+    """Open a run; refuse one that only the order of its rows would order."""
+    run = open_input(
+        source, spark, lambda frame: open_table(frame, "run", columns, ranks=policies.ranks), "run"
+    )
+    refuse_row_order(run, policies.ties, policies.order)
+    return run
+
+
 def _as_polars(kind: DataType) -> pl.DataType:
-    """A type of Spark's, as far as it matters to what a column may be."""
+    """Return a type of Spark's as far as it matters to what a column may be."""
     name = kind.typeName()
     if name == "array":
         return pl.List(_as_polars(cast("ArrayType", kind).elementType))
@@ -202,7 +234,7 @@ def _as_polars(kind: DataType) -> pl.DataType:
 
 
 def refuse_row_order(input_: Input, ties: str, order: str) -> None:
-    """Spark's rows have no order, so none can decide."""
+    """Refuse an input that only the order of rows would order: rows have none on Spark."""
     if order == "rows":
         raise OptionError(
             Option("order", "rows"),
@@ -244,3 +276,69 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
         elif "not a Parquet file" in message or "UNABLE_TO_INFER_SCHEMA" in message:
             message = f"on Spark it must be Parquet. {message}"
         raise UnreadableInputError(path, message.rstrip(".")) from None
+
+
+# Arrays of documents ------------------------------------------------------------------------------
+
+
+def _unroll(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFrame, InputTable]:
+    """Unroll lists into a row for each document, and return the input with its new columns.
+
+    Where lists are in order of rank, positions become ranks, since Spark's rows have no order.
+    """
+    found = list(dict.fromkeys(map(lists.flat.found_as, lists.columns)))
+    parts = {name: f"l{number}" for number, name in enumerate(found)}
+    # The query, and what all documents of a list have in common.
+    kept = {"q": lists.query}
+    for number, column in enumerate((GROUP, GROUP_WEIGHT)):
+        name = scanned.mapping.get(column)
+        if name is not None and name not in lists.columns:
+            kept[f"s{number}"] = name
+    named = [*kept.items(), *((part, name) for name, part in parts.items())]
+    packed = frame.selectExpr(*(f"{quoted(name)} as {part}" for part, name in named))
+    _refuse_unequal(packed, parts, lists)
+    if lists.ordered:
+        _refuse_repeated(packed, lists)
+    exploded = f"posexplode(arrays_zip({', '.join(parts.values())})) as (at, one)"
+    rows = packed.selectExpr(*kept, exploded)
+    columns = [f"{part} as {quoted(name)}" for part, name in kept.items()]
+    for name in lists.columns:
+        part = f"one.{parts[lists.flat.found_as(name)]}"
+        inside = f".{quoted(name)}" if name in lists.flat.fields else ""
+        columns.append(f"{part}{inside} as {quoted(name)}")
+    mapping = dict(scanned.mapping)
+    if lists.ordered:
+        columns.append(f"at + 1 as {RANK}")
+        mapping[RANK] = RANK
+    elif mapping.get(RELEVANCE) not in (None, *lists.columns):  # all are relevant
+        grade = 1.0 if scanned.grade is None else scanned.grade
+        columns.append(f"double('{grade!r}') as {quoted(mapping[RELEVANCE])}")
+    return rows.selectExpr(*columns), replace(scanned, mapping=mapping)
+
+
+def _refuse_unequal(packed: DataFrame, parts: Mapping[str, str], lists: Lists) -> None:
+    sizes = [f"if({part} is null, 0, size({part}))" for part in parts.values()]
+    if len(sizes) == 1:
+        return
+    bad = " or ".join(f"{sizes[0]} <> {size}" for size in sizes[1:])
+    example = f"min(if({bad}, struct(cast(q as string), {', '.join(sizes)}), null))"
+    count, first = first_row(packed.selectExpr(f"count_if({bad})", example))
+    if count:
+        query, *numbers = first
+        lengths = ", ".join(f"{n:,} in {name!r}" for n, name in zip(numbers, parts, strict=True))
+        raise BadValueError(
+            lists.role,
+            "lists of different lengths",
+            count,
+            f"query_id {query!r}: {lengths}",
+            "Give each document a number of its own",
+        )
+
+
+def _refuse_repeated(packed: DataFrame, lists: Lists) -> None:
+    """Refuse two lists of the same query: each has an order of its own."""
+    with spark_errors():
+        counted = packed.where("q is not null").groupBy("q").count().where("count > 1")
+    count, first = first_row(counted.selectExpr("count(1)", "min(cast(q as string))"))
+    if count:
+        raise DuplicateError(lists.role, count, {QUERY: first}, [], resolvable=False)

@@ -1,19 +1,20 @@
-"""`SparkResult`: values per query that stay on the cluster, and their summary, which does not."""
+"""Results that stay on the cluster: values per query (not their summary), and fused runs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe.core.columns import QUERY
+from rankframe.core.columns import QUERY, RANK
 from rankframe.core.errors import OutputError, SparkError
 from rankframe.core.messages import Option
 from rankframe.engine.result import RESULT_FILES, Result
-from rankframe.spark.session import spark_errors
+from rankframe.spark.session import collect, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +29,7 @@ _TYPES = {
 
 
 class SparkResult:
-    """The outcome of an evaluation on Spark.
+    """Hold the outcome of an evaluation on Spark.
 
     per_query: a Spark DataFrame: query_id and one column a metric, in no order.
     summary, ledger, slices, items: polars frames, bit for bit as from `rf.evaluate`.
@@ -44,30 +45,28 @@ class SparkResult:
         self._result, self._kept = result, kept
 
     def __getitem__(self, label: str) -> float | None:
-        """The value of a metric."""
+        """Return the value of a metric."""
         return self._result[label]
 
     @property
     def means(self) -> dict[str, float | None]:
-        """The value of every metric."""
+        """Return the value of every metric."""
         return self._result.means
 
     def count(self, item: str) -> float | None:
-        """An entry of the ledger."""
+        """Return an entry of the ledger."""
         return self._result.count(item)
 
     @property
     def no_values(self) -> pl.DataFrame:
-        """The columns of `per_query`, without rows."""
+        """Return the columns of `per_query`, without rows."""
         return self._result.per_query
 
     def to_result(self) -> Result:
         """Return the result with the values per query here, in byte order of query_id."""
-        with spark_errors():
-            values = pl.DataFrame(self.per_query.toArrow())
         return Result(
-            self.summary, values.sort(QUERY), self.ledger, self.slices, self.inputs,
-            items=self.items,
+            self.summary, collect(self.per_query).sort(QUERY), self.ledger, self.slices,
+            self.inputs, items=self.items,
         )  # fmt: skip
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -103,6 +102,31 @@ class SparkResult:
 
     def _repr_html_(self) -> str:
         return self._result._repr_html_()
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """Hold a fused run that is kept on the cluster.
+
+    frame: a Spark DataFrame: query_id, doc_id, rank, score, in no order.
+    """
+
+    frame: DataFrame
+    kept: DataFrame = field(repr=False)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the run on this machine, as `rf.fuse` does: by query and rank."""
+        return collect(self.frame).sort(QUERY, RANK)
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write Parquet to any place that Spark can write to, a file a partition."""
+        place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
+        with _writing(place):
+            self.frame.write.mode("overwrite" if overwrite else "error").parquet(place)
+
+    def unpersist(self) -> None:
+        """Let the cluster forget the run; it is fused again if it is used."""
+        self.kept.unpersist()
 
 
 def refuse_target(
@@ -145,4 +169,7 @@ def _writing(place: str) -> Iterator[None]:
         with spark_errors():
             yield
     except SparkError as error:
-        raise OutputError(f"cannot write {place}: {error}") from None
+        if "PATH_ALREADY_EXISTS" not in str(error):
+            raise OutputError(f"cannot write {place}: {error}") from None
+        option = Option("overwrite", value=True)
+        raise OutputError(f"{place} is there already. Pass ", option, " to replace it.") from None

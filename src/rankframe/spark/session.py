@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from rankframe.core.errors import MissingExtraError, OptionError, SparkError
 
 if TYPE_CHECKING:
@@ -107,6 +109,17 @@ def first_row(frame: DataFrame) -> Sequence[Any]:
     """The one row of an aggregation."""
     with spark_errors():
         return frame.collect()[0]
+
+
+def collect(frame: Any) -> pl.DataFrame:
+    """Bring a Spark DataFrame to this machine."""
+    with spark_errors():
+        return pl.DataFrame(frame.toArrow())
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL reads it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def is_spark_frame(source: object) -> bool:

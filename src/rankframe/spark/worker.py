@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from uuid import uuid4
@@ -17,12 +18,13 @@ import polars as pl
 
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import DuplicateError, RankframeError
+from rankframe.core.wording import naming_the_run
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.result import SMALL
 from rankframe.frames.side_inputs import beside
 from rankframe.io.batches import first_broken, quoted_keys
-from rankframe.io.input_table import part_of
+from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import in_units
 
 if TYPE_CHECKING:
@@ -38,8 +40,8 @@ _METRICS_AT_ONCE = 4  # of sums: up to half a megabyte a metric and slice, twice
 
 # What is wrong with an input: "is" says how, the rest what is needed to raise the error.
 Problem = dict[str, Any]
-# Which sums these are: counts (None), or of a slice the metrics from a place on.
-SumsKey = tuple[SliceKey, int] | None
+# Which sums these are: counts (None), of a slice the metrics from a place on, or of a run.
+SumsKey = tuple[SliceKey, int] | int | None
 Function = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
@@ -101,13 +103,22 @@ class EvaluatePartition:
             left, right = beside(*tables).frame.collect(), by_role["run"]
         unit = getattr(self.evaluation.policies, "unit", None)
         if unit is not None:
-            right = in_units(part_of(right, "run"), unit).frame.collect()
+            right = run_part(right, unit).frame.collect()
         accumulator = self.evaluation.evaluate_partition(left, right)
         sums: list[tuple[SumsKey, Any]] = [(None, accumulator.counts)]
         for key, of_slice in accumulator.slices.items():
             parts = of_slice.split(_METRICS_AT_ONCE)
             sums += [((key, part.first), part) for part in parts]
         return Answer(accumulator.join().values, sums)
+
+
+def run_part(frame: pl.DataFrame, unit: Any, name: str | None = None) -> InputTable:
+    """Return a partition's rows of a run as an input, rolled up if documents belong to units."""
+    part = part_of(frame, "run")
+    if unit is None:
+        return part
+    with nullcontext() if name is None else naming_the_run(repr(name)):
+        return in_units(part, unit)
 
 
 def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
@@ -281,7 +292,7 @@ def merge_sums(
     last_round = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
     for key, merged in sums.items():
         part = merged
-        if last_round is not None and key is not None:
+        if last_round is not None and isinstance(key, tuple):
             metrics, intervals, kept = last_round
             keep = _needed_by_gaps(part, kept.get(key[0][0], ()))
             part = part.finish(metrics, intervals, keep)

@@ -27,8 +27,7 @@ from rankframe.analysis.fusion.runs import (
 from rankframe.analysis.fusion.stack import Ints
 from rankframe.analysis.fusion.training import judge_runs
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
-from rankframe.core.errors import DuplicateError, OutputError
-from rankframe.core.messages import Option
+from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Progress, Report, Storage, takes_options
 from rankframe.engine.memory import limit_of
 from rankframe.engine.partitions import merge_sorted_files
@@ -37,8 +36,8 @@ from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, open_judgments, refuse_absent_columns
 from rankframe.io.opening import open_table
-from rankframe.io.output_paths import file_place, in_place, refuse_inputs
-from rankframe.io.outputs import format_of, read_about, write_as
+from rankframe.io.output_paths import in_place
+from rankframe.io.outputs import check_target, read_about, write_as
 from rankframe.io.scratch import room_for
 from rankframe.kernel.reading import workers
 
@@ -226,15 +225,7 @@ class Fusion:
         on_progress: Report | None = None,
     ) -> Written:
         """Write the fused run, in the format of the target's ending."""
-        form = format_of(Path(target), any_table=False)
-        path = file_place(target)
-        refuse_inputs(target, self.sources)
-        if path.exists() and not overwrite and not in_place(path):
-            raise OutputError(
-                f"{target} is there already. Pass ",
-                Option("overwrite", value=True),
-                " to replace it.",
-            )
+        form, path = check_target(target, self.sources, overwrite=overwrite)
         about = _about_fusion(self.method, self.policies, self.runs)
         with self._fused(on_progress) as fused:
             counts = fused.lazy().select(pl.len(), (pl.col(RANK) == 1).sum())

@@ -24,7 +24,7 @@ from rankframe.core.table import (
     as_text,
     warning_notes,
 )
-from rankframe.core.wording import number_text, p_text, range_text, signed_text
+from rankframe.core.wording import number_text, outcomes_text, p_text, range_text, signed_text
 from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.engine.result import about_frame
 from rankframe.io.inputs import Source
@@ -116,8 +116,7 @@ class Tuning(Outcome):
     @property
     def best_run(self) -> str:
         """Return the best single run, or several of them if folds do not agree on it."""
-        chosen = self.runs.filter(pl.col("folds") > 0)["run"].to_list()
-        return chosen[0] if len(chosen) == 1 else " or ".join(chosen)
+        return " or ".join(self.runs.filter(pl.col("folds") > 0)["run"])
 
     @property
     def headline(self) -> str:
@@ -137,28 +136,24 @@ class Tuning(Outcome):
             sentence += f"{difference} over the best single run ({row['baseline']})"
         else:
             sentence += f"no improvement over {row['baseline']} can be claimed ({difference}"
-        if bounds := range_text(row["ci_low"], row["ci_high"], metric, signed=True):
-            sentence += f", {self._confidence} {bounds}"
-        return sentence + ("" if self.improved else ")")
+        return sentence + self._interval(row) + ("" if self.improved else ")")
 
-    @property
-    def _confidence(self) -> str:
-        return self.note("policy_ci").split(",")[0]
+    def _interval(self, row: Mapping[str, Any]) -> str:
+        """Write the interval of a difference; nothing if it has none."""
+        bounds = range_text(row["ci_low"], row["ci_high"], self.metric, signed=True)
+        return bounds and f", {self.note('policy_ci').split(',')[0]} {bounds}"
 
     @property
     def tests(self) -> list[str]:
         """Return a line for each test."""
         lines = []
         for row in self.against.to_dicts():
-            bounds = range_text(row["ci_low"], row["ci_high"], self.metric, signed=True)
-            if bounds:
-                bounds = f", {self._confidence} {bounds}"
             star = "*" if row["significant"] else ""
             lines.append(
                 f"over {row['baseline']} ({number_text(row['baseline_value'], self.metric)}): "
-                f"{signed_text(row['difference'], self.metric)}{bounds}, "
+                f"{signed_text(row['difference'], self.metric)}{self._interval(row)}, "
                 f"p {p_text(row['p_corrected'])}{star}, "
-                f"W/T/L {row['wins']:,}/{row['ties']:,}/{row['losses']:,}"
+                f"W/T/L {outcomes_text(row)}"
             )
         return lines
 
@@ -194,42 +189,38 @@ class Tuning(Outcome):
 
         Candidates that cannot be told apart from the best are bold.
         """
+        metric = self.metric
+
+        def line(
+            row: Mapping[str, Any], fusion: str | Cell, norm: str = "", gain: str = "", by: str = ""
+        ) -> tuple[str | Cell, ...]:
+            interval = range_text(row["ci_low"], row["ci_high"], metric)
+            folds = f"{row['folds']:,}" if row["folds"] else ""
+            return fusion, norm, number_text(row["value"], metric), interval, gain, by, folds
+
         candidates = [
-            (
+            line(
+                row,
                 Cell(row["fusion"], bold=row["as_good"]),
                 row["norm"] or "",
-                number_text(row["value"], self.metric),
-                range_text(row["ci_low"], row["ci_high"], self.metric),
-                signed_text(row["difference"], self.metric),
-                range_text(row["difference_low"], row["difference_high"], self.metric, signed=True),
-                f"{row['folds']:,}" if row["folds"] else "",
+                signed_text(row["difference"], metric),
+                range_text(row["difference_low"], row["difference_high"], metric, signed=True),
             )
             for row in self.candidates[:limit].to_dicts()
         ]
-        runs = [
-            (
-                f"{row['run']} by itself",
-                "",
-                number_text(row["value"], self.metric),
-                range_text(row["ci_low"], row["ci_high"], self.metric),
-                "",
-                "",
-                f"{row['folds']:,}" if row["folds"] else "",
-            )
-            for row in self.runs.to_dicts()
-        ]
-        names = [self.metric.label, "interval", "from best", "its interval", "folds"]
+        runs = [line(row, f"{row['run']} by itself") for row in self.runs.to_dicts()]
+        names = [metric.label, "interval", "from best", "its interval", "folds"]
         tables = [Table.from_texts(["fusion", "norm"], names, rows) for rows in (candidates, runs)]
         groups = [group for table in tables for group in table.groups]
         hidden_first = ("its interval", "folds", "interval", "from best")
         return Table(tables[0].columns, groups, dispensable=hidden_first)
 
-    def to_markdown(self, most: int | None = 10) -> str:
-        """Return the result as Markdown, with a table of up to `most` candidates and the runs.
+    def to_markdown(self, limit: int | None = 10) -> str:
+        """Return the result as Markdown, with a table of up to `limit` candidates and the runs.
 
         Candidates that cannot be told apart from the best are bold.
         """
-        return as_markdown(self.parts(most))
+        return as_markdown(self.parts(limit))
 
     def __repr__(self) -> str:
         return as_text("rankframe tuning", self.parts(_SHOWN))
