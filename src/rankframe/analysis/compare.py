@@ -1,4 +1,8 @@
-"""Several systems over the same queries: which is better, by how much, and how sure is that."""
+"""Compare systems over the same queries: which is better, by how much, and how sure is that.
+
+The path: open the systems, evaluate each, align their values by query, test each pair, correct the
+p values, and describe each pair and each system in a row.
+"""
 
 from __future__ import annotations
 

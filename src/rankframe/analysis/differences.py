@@ -1,4 +1,4 @@
-"""Intervals, effect sizes and p values of averages and of their differences."""
+"""Compute averages of several systems and their differences: intervals, effect sizes, p values."""
 
 from __future__ import annotations
 

@@ -281,6 +281,8 @@ def _other_judgments(ledger: _Ledger, other: _Ledger, name: str) -> str:
     )
 
 
+# The direction in which stored columns are better ------------------------------------------------
+
 # Names of columns, or a single one.
 Names = str | Collection[str]
 

@@ -1,4 +1,7 @@
-"""Systems as values per query: runs are evaluated here, stored values are read in `stored.py`."""
+"""Evaluate runs as systems: values per query, and which judged queries each run lacks.
+
+Stored values are read as systems in `stored.py`.
+"""
 
 from __future__ import annotations
 
@@ -178,6 +181,8 @@ def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
         metric = replace(metric, label=f"{metric.label}, beside")
     return metric
 
+
+# Judged queries that a run lacks -----------------------------------------------------------------
 
 MISSING = "queries_missing"
 # Above this share of the queries, missing ones are warned of.

@@ -304,6 +304,12 @@ class _Unjudged:
         return {metric.label: average_values(metric, computed, weights) for metric in metrics}
 
 
+# Grades of unjudged documents that make AP or nDCG least, or largest -----------------------------
+
+# Neither is monotone: a relevant document that is found late also raises R, or the ideal. But of as
+# many documents of a grade, AP and DCG are largest where they stand first, and least where they
+# stand last, whereas R and the ideal are the same. So only how many there are is left to be found.
+
 # Columns: the grades of unjudged documents for the least value, and for the largest.
 LEAST: Final = "least"
 MOST: Final = "most"

@@ -220,6 +220,8 @@ def _draw_slices(
     return pl.concat(frames)
 
 
+# Curves whose points are metrics -----------------------------------------------------------------
+
 _KS: Final = range(1, 21)
 _GAINS: Final = ("cg", "dcg", "ideal_dcg")
 _RECALLS: Final = tuple(tenths / 10 for tenths in range(11))
@@ -321,6 +323,8 @@ def _without_cutoff(metric: str) -> Metric:
         )
     return whole
 
+
+# Drawings in a notebook --------------------------------------------------------------------------
 
 # What a curve runs along, what it shows, and the band around it, by the columns that it has.
 _AXES: Final = (
