@@ -21,6 +21,7 @@ from rankframe.analysis.differences import (
     value_row,
 )
 from rankframe.analysis.gate_rules import Measured, Rule
+from rankframe.core.arrays import Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals
 from rankframe.engine.finish import gap_item, too_few_slices
@@ -30,7 +31,6 @@ from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.metric import Gap, Metric
 from rankframe.stats.exact import exact_sum
 from rankframe.stats.gaps import GapChange, gap_between, gap_change, gap_interval, too_many
-from rankframe.stats.paired import Floats
 from rankframe.stats.significance import Pair
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import Flags, Floats, Ints, Keys
 from rankframe.core.errors import OptionError
 from rankframe.kernel.segments import (
     number_segments,
@@ -21,8 +22,6 @@ from rankframe.kernel.segments import (
     sort_order,
 )
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _LARGEST_SCALE, _EXACT = 1 << 24, 2.0**53
 _FEW_CELLS, _ROOM = 1 << 16, 4  # of a table that may be mostly empty, and for each row
 _MOST_BITS, _MOST_PLACES = 64, 256  # of values in a number, and of a list
@@ -66,14 +65,14 @@ class Values:
         return scale if scale <= _LARGEST_SCALE else None
 
     @cached_property
-    def masks(self) -> NDArray[np.uint64]:
+    def masks(self) -> Keys:
         """A bit for each value of each document; for no more than 64 values in all."""
         owner = np.repeat(np.arange(len(self.starts)), self.lengths)
         masks = np.zeros(len(self.starts), np.uint64)
         np.bitwise_or.at(masks, owner, np.uint64(1) << self.numbers.astype(np.uint64))
         return masks
 
-    def with_value(self, name: str) -> NDArray[np.bool_]:
+    def with_value(self, name: str) -> Flags:
         """Which documents have a value."""
         found = np.zeros(len(self.starts), np.bool_)
         at = self.names.index_of(name)
@@ -158,7 +157,7 @@ class Vectors:
     """Vectors of length 1; those of documents without one are 0."""
 
     units: Floats
-    known: NDArray[np.bool_]
+    known: Flags
 
     @classmethod
     def of(cls, attribute: pl.Series) -> Vectors:
@@ -179,7 +178,7 @@ class Vectors:
         known = lengths > 0
         return cls(rows / np.where(known, lengths, 1.0)[:, None], known)
 
-    def of_rows(self, docs: Ints) -> NDArray[np.bool_]:
+    def of_rows(self, docs: Ints) -> Flags:
         """Which of some documents, -1 for unknown ones, have a vector."""
         found = np.zeros(len(docs), np.bool_)
         there = np.flatnonzero(docs >= 0)
@@ -277,7 +276,7 @@ class Mix:
         return pairs - shared
 
 
-def rows_above(known: NDArray[np.bool_], code: Ints) -> Ints:
+def rows_above(known: Flags, code: Ints) -> Ints:
     """How many known rows of its list stand above each known row; 0 for others."""
     starts = segment_starts(code)
     total = np.cumsum(known)
@@ -285,7 +284,7 @@ def rows_above(known: NDArray[np.bool_], code: Ints) -> Ints:
     return np.where(known, total - known - before, 0)
 
 
-def cosines(vectors: Vectors, known: NDArray[np.bool_], code: Ints, docs: Ints) -> Floats:
+def cosines(vectors: Vectors, known: Flags, code: Ints, docs: Ints) -> Floats:
     """Σ over the known rows above in the list of the cosine with this one.
 
     A loop over places: each list is added up in its own order, whatever lists are beside it.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Flags, Floats, Ints, Keys
 from rankframe.core.columns import (
     DOC,
     DOCUMENTS_FRAME,
@@ -31,7 +31,6 @@ from rankframe.kernel.batch import KEY, Batch, hashed, text_hashes
 from rankframe.kernel.matching import IdIndex
 from rankframe.kernel.tables import Index
 
-Ints = NDArray[np.int64]
 # An attribute that documents have by themselves, and its values: the head are the most popular
 # ones that make up so much of all interactions, cold ones are not in train.
 POPULARITY = "popularity"
@@ -45,9 +44,9 @@ class Catalogue:
 
     docs: pl.Series
     # of each document: whether it can be shown, queries that have it, and how often it is there
-    inside: NDArray[np.bool_]
+    inside: Flags
     popularity: Ints
-    interactions: NDArray[np.float64]
+    interactions: Floats
     # queries in train; None: there is no train
     train_queries: int | None
     # of each document, a row; nothing but nulls for those that items lack
@@ -101,7 +100,7 @@ class Catalogue:
         return np.where(self.popularity > 0, place, 0)
 
     @cached_property
-    def more_popular(self) -> NDArray[np.float64]:
+    def more_popular(self) -> Floats:
         """The share of all interactions that documents with more of them have."""
         total = self.interactions.sum()
         levels, of = np.unique(self.interactions, return_inverse=True)
@@ -119,7 +118,7 @@ class Catalogue:
     def _index(self) -> IdIndex:
         return IdIndex(self.docs, Index(text_hashes(DOC, self.docs)))
 
-    def find(self, hashes: NDArray[np.uint64], docs: pl.Series) -> Ints:
+    def find(self, hashes: Keys, docs: pl.Series) -> Ints:
         """The number of each document, given the hash of its text; -1 where it is not known."""
         return self._index.find(hashes, docs)
 
@@ -182,7 +181,7 @@ class Catalogue:
         return pl.Series(POPULARITY, np.where(self.popularity > 0, warm, COLD).tolist())
 
 
-def document_hashes(chunk: Batch, rows: Ints) -> NDArray[np.uint64]:
+def document_hashes(chunk: Batch, rows: Ints) -> Keys:
     """The hash of the documents of some rows of a chunk, whose ids are text."""
     return chunk.key[rows] ^ chunk.hashes[chunk.code[rows]]
 

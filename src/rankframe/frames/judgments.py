@@ -152,7 +152,7 @@ class IndexedJudgments(QueryIndex):
     subtopics: SubtopicRows | None = None
 
     @property
-    def grades(self) -> NDArray[np.float64]:
+    def grades(self) -> Floats:
         """Return the grade of each judgment."""
         return self.numbers[RELEVANCE]
 

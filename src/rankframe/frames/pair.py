@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import Codes, Flags, Ints
 from rankframe.core.columns import DOC, PAIR_FRAME, QUERY
 from rankframe.core.options import PairPolicies, Unshared
 from rankframe.frames.pair_depths import Overlaps
@@ -23,8 +24,6 @@ from rankframe.frames.pair_sides import Ranking, Side, match_sides
 from rankframe.kernel.batch import as_text
 from rankframe.kernel.ranking import RankedBatch
 from rankframe.kernel.segments import number_segments, position, spread
-
-Ints = NDArray[np.int64]
 
 
 class Pairs:
@@ -69,12 +68,12 @@ class Pairs:
         self.b = Ranking(theirs, length_b, rank_b, lambda: from_b)
 
     @property
-    def code(self) -> NDArray[np.int32]:
+    def code(self) -> Codes:
         """The number of each row's query."""
         return number_segments(self.starts, self.rows)
 
     @cached_property
-    def depth(self) -> NDArray[np.int32]:
+    def depth(self) -> Codes:
         """The number of each row within its query, from 1."""
         depth = position(self.starts, self.rows)
         depth += 1
@@ -144,13 +143,13 @@ def _best_first(found: Ints, a: RankedBatch, b: RankedBatch) -> Ints:
     return np.where(found >= 0, b.places.take(found, mode="clip") if b.batch.height else -1, -1)
 
 
-def _counts(flags: NDArray[np.bool_], lengths: Ints) -> Ints:
+def _counts(flags: Flags, lengths: Ints) -> Ints:
     """How many flags are set in each stretch of so many rows."""
     upto = np.zeros(len(flags) + 1, np.int64)
     np.cumsum(flags, out=upto[1:])
     return np.diff(upto[np.append(0, np.cumsum(lengths))])
 
 
-def _null_where(values: NDArray[Any], absent: NDArray[np.bool_]) -> pl.Series:
+def _null_where(values: NDArray[Any], absent: Flags) -> pl.Series:
     flags, series = pl.Series("absent", absent), pl.Series("values", values)
     return pl.select(pl.when(~flags).then(series)).to_series()

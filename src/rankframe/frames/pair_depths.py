@@ -17,15 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import ColumnRequest
 from rankframe.frames.pair_sides import Ranking
 from rankframe.kernel.segments import segment_lengths, spread
-
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Depths = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -33,13 +29,13 @@ class Groups:
     """The tie groups of a ranking, on each row of the pair frame as a depth."""
 
     # first and last place of the group that holds this depth; 0 below the end of the ranking
-    top: Whole
-    bottom: Whole
+    top: Ints
+    bottom: Ints
     # the same of the group of each row's document; 0 where the ranking lacks it
-    own_top: Whole
-    own_bottom: Whole
+    own_top: Ints
+    own_bottom: Ints
 
-    def share(self, depth: Depths) -> Floats:
+    def share(self, depth: Codes) -> Floats:
         """How much a document of the group at each depth contributes; 1 below the end."""
         size = self.bottom - self.top + 1
         return np.where(self.bottom > 0, (depth - self.top + 1) / size, 1.0)
@@ -48,26 +44,26 @@ class Groups:
 class Overlaps:
     """Overlap and agreement at each depth of each query."""
 
-    def __init__(self, a: Ranking, b: Ranking, starts: Whole, depth: Depths) -> None:
+    def __init__(self, a: Ranking, b: Ranking, starts: Ints, depth: Codes) -> None:
         self._starts, self._depth = starts, depth
         self._rows = len(depth)
         self._a, self._b = a, b
         self._shared = a.present & b.present
 
     @cached_property
-    def _begin(self) -> Whole:
+    def _begin(self) -> Ints:
         return spread(self._starts, self._starts, self._rows)
 
     @cached_property
-    def _length_a(self) -> Whole:
+    def _length_a(self) -> Ints:
         return spread(self._a.length, self._starts, self._rows)
 
     @cached_property
-    def _length_b(self) -> Whole:
+    def _length_b(self) -> Ints:
         return spread(self._b.length, self._starts, self._rows)
 
     @cached_property
-    def untied(self) -> Whole:
+    def untied(self) -> Ints:
         """Documents that both have down to each depth, ties broken as in a run."""
         return self._count(np.maximum(self._a.rank, self._b.rank)[self._shared], self._shared)
 
@@ -112,7 +108,7 @@ class Overlaps:
         grown = np.minimum(self._depth, 2 * self._depth - end_a - end_b + shared)
         return np.where(self._depth <= end, inside, (grown - shared) / self._depth)
 
-    def _seen(self, ties: str | None) -> Floats | Whole:
+    def _seen(self, ties: str | None) -> Floats | Ints:
         match ties:
             case "w":
                 tops = np.maximum(self._groups_a.own_top, self._groups_b.own_top)
@@ -130,7 +126,7 @@ class Overlaps:
             return np.sqrt(self._squares(self._groups_a)) * np.sqrt(self._squares(self._groups_b))
         return depth
 
-    def _size(self, groups: Groups) -> Whole:
+    def _size(self, groups: Groups) -> Ints:
         """Documents down to each depth, all of a tie that begins there included."""
         return np.where(groups.bottom > 0, groups.bottom, self._depth)
 
@@ -163,9 +159,7 @@ class Overlaps:
         expected[at] += share_a[at] * share_b[at] * both
         return expected
 
-    def _within(
-        self, group: Whole, value: Whole, of: Whole, low: Whole, high: NDArray[np.integer]
-    ) -> Whole:
+    def _within(self, group: Ints, value: Ints, of: Ints, low: Ints, high: AnyInts) -> Ints:
         """How many documents of each wanted group have a value from low to high."""
         width = self._rows + 1
         keys = np.sort(group * width + value)
@@ -173,7 +167,7 @@ class Overlaps:
         return upto - np.searchsorted(keys, of * width + low, side="left")
 
     @cached_property
-    def _only_longer(self) -> tuple[Whole, Whole, Floats]:
+    def _only_longer(self) -> tuple[Ints, Ints, Floats]:
         """Of the documents that only the longer ranking has: how many lie wholly above each depth,
         how many are in the group that it cuts, and the share of these.
         """
@@ -216,7 +210,7 @@ class Overlaps:
         own_top[present], own_bottom[present] = top[at], bottom[at]
         return Groups(top, bottom, own_top, own_bottom)
 
-    def _count(self, depth: Whole, of: NDArray[np.bool_]) -> Whole:
+    def _count(self, depth: Ints, of: Flags) -> Ints:
         """How many of the chosen rows have been reached at each depth, given where each is."""
         at = self._begin[of]
         at += depth

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.frames.pair_sides import Ranking
 from rankframe.kernel.segments import (
     inversions,
@@ -24,9 +25,6 @@ from rankframe.kernel.segments import (
     segment_starts,
     spread,
 )
-
-Whole = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class Compared:
@@ -40,7 +38,7 @@ class Compared:
         self,
         a: Ranking,
         b: Ranking,
-        starts: Whole,
+        starts: Ints,
         missing: Literal["shared", "bottom"],
         k: int | None,
     ) -> None:
@@ -107,7 +105,7 @@ class Compared:
         tied = self._rankings[1].tied or self._beside
         return _Places.of(self._segments, self._score(1), tied=tied)
 
-    def _score(self, side: int) -> Whole:
+    def _score(self, side: int) -> Ints:
         """Numbers that sort as the scores of the compared do, the best first."""
         ranking = self._rankings[side]
         if not ranking.tied:
@@ -115,10 +113,10 @@ class Compared:
         # Twice the mean rank of a tie is a whole number.
         return self._bottom((2 * ranking.tied_rank).astype(np.int64), side)
 
-    def _rank(self, side: int) -> Whole:
+    def _rank(self, side: int) -> Ints:
         return self._bottom(self._rankings[side].rank, side)
 
-    def _bottom(self, places: NDArray[Any], side: int) -> Whole:
+    def _bottom(self, places: NDArray[Any], side: int) -> Ints:
         """Places of the compared, with one below all others for documents that are not there."""
         some = places[self._at].astype(np.int64)
         if self._beside:
@@ -149,11 +147,11 @@ class Compared:
 class _Segments:
     """The compared documents of each query that has some."""
 
-    starts: Whole
-    lengths: Whole
+    starts: Ints
+    lengths: Ints
 
     @classmethod
-    def of(cls, chosen: Flags, starts: Whole) -> _Segments:
+    def of(cls, chosen: Flags, starts: Ints) -> _Segments:
         upto = np.cumsum(chosen, dtype=np.int64)
         begin = upto[starts] - chosen[starts]
         lengths = np.diff(begin, append=upto[-1:])
@@ -161,12 +159,12 @@ class _Segments:
         return cls(begin[some], lengths[some])
 
     @cached_property
-    def place(self) -> NDArray[np.int32]:
+    def place(self) -> Codes:
         """The place of each in its query, from 0."""
         return position(self.starts, int(self.lengths.sum()))
 
     @cached_property
-    def code(self) -> Whole:
+    def code(self) -> Ints:
         """The number of each one's query."""
         return np.repeat(np.arange(len(self.starts)), self.lengths)
 
@@ -178,7 +176,7 @@ class _Segments:
         new[self.starts] = True
         return new
 
-    def place_of_first(self, first: Flags) -> NDArray[np.int32]:
+    def place_of_first(self, first: Flags) -> Codes:
         """The place of the last row at or above each one that is such a first."""
         starts = np.flatnonzero(first)
         return spread(self.place[starts], starts, len(first))
@@ -189,15 +187,13 @@ class _Places:
     """Where documents stand among the compared of their query."""
 
     # how many stand above each; ties share the mean of their places, from 1
-    above: NDArray[np.int32]
-    mean: NDArray[np.float64]
+    above: Codes
+    mean: Floats
     # whether no document before it has its number
     first: Flags
 
     @classmethod
-    def of(
-        cls, segments: _Segments, values: Whole, *, tied: bool, ordered: bool = False
-    ) -> _Places:
+    def of(cls, segments: _Segments, values: Ints, *, tied: bool, ordered: bool = False) -> _Places:
         """By numbers, the smallest first; `ordered`: so they come."""
         order = None if ordered else order_within(segments.starts, segments.lengths, values)
         above = segments.place
@@ -218,14 +214,14 @@ class _Orders:
     too, puts below it, or ties with it; and how many the first ties and the second puts above it.
     """
 
-    concordant: NDArray[np.integer]
-    discordant: NDArray[np.integer]
+    concordant: AnyInts
+    discordant: AnyInts
     # None: 0 for all
-    tied_second: NDArray[np.integer] | None
-    tied_first: NDArray[np.integer] | None
+    tied_second: AnyInts | None
+    tied_first: AnyInts | None
 
 
-def _orders(segments: _Segments, first: Whole, second: Whole, ties: tuple[bool, ...]) -> _Orders:
+def _orders(segments: _Segments, first: Ints, second: Ints, ties: tuple[bool, ...]) -> _Orders:
     """Count pairs of documents in order of the first ranking; `ties`: which may have some."""
     tied_first, tied_second = ties
     starts, lengths = segments.starts, segments.lengths
@@ -252,7 +248,7 @@ def _orders(segments: _Segments, first: Whole, second: Whole, ties: tuple[bool, 
     return _Orders(concordant, against, beside_second, beside_first)
 
 
-def _back(ordered: NDArray[Any], order: Whole | None) -> NDArray[Any]:
+def _back(ordered: NDArray[Any], order: Ints | None) -> NDArray[Any]:
     """Values of sorted rows, on the rows as they were."""
     if order is None:
         return ordered
@@ -261,7 +257,7 @@ def _back(ordered: NDArray[Any], order: Whole | None) -> NDArray[Any]:
     return given
 
 
-def _scaled(values: NDArray[np.float64], starts: Whole) -> NDArray[np.float64]:
+def _scaled(values: Floats, starts: Ints) -> Floats:
     """Each query's values times a power of 2 that makes the largest about 1: no digit is lost, and
     neither their sum nor their squares can leave the range of floats.
     """

@@ -9,16 +9,14 @@ from typing import Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import Duplicates
 from rankframe.kernel.batch import Batch, Documents, Ids
 from rankframe.kernel.duplicates import keep_one
 from rankframe.kernel.matching import QueryIndex, find_documents
 from rankframe.kernel.ranking import RankedBatch
-
-Ints = NDArray[np.int64]
 
 
 def index_ranking(table: pl.DataFrame) -> QueryIndex:
@@ -49,7 +47,7 @@ class Side:
         return cls(batch, has, len(numbers), batch.height)
 
     @property
-    def code(self) -> NDArray[np.integer]:
+    def code(self) -> AnyInts:
         """Return the number of each row's query, among all."""
         return self.batch.code if self.has is None else self.has[self.batch.code]
 
@@ -98,10 +96,6 @@ def match_sides(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, S
     return found, a, b
 
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
 class Ranking:
     """One of the two rankings, on the rows of the pair frame; 0 where it lacks the document.
 
@@ -112,8 +106,8 @@ class Ranking:
         self,
         ranked: RankedBatch,
         length: Ints,
-        rank: NDArray[np.int32],
-        at: Callable[[], NDArray[np.integer]],
+        rank: Codes,
+        at: Callable[[], AnyInts],
     ) -> None:
         self.length, self.rank = length, rank
         self._ranked, self._find = ranked, at
@@ -124,12 +118,12 @@ class Ranking:
         return self._ranked.same is not None
 
     @cached_property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Flags:
         """Flag the rows whose document the ranking has."""
         return self.rank > 0
 
     @cached_property
-    def at(self) -> NDArray[np.integer]:
+    def at(self) -> AnyInts:
         """Return the row of the ranking that each row is."""
         return self._find()
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SHOWN_FRAME, ColumnRequest
 from rankframe.core.options import Policies
 from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
@@ -22,7 +23,6 @@ from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import rank_documents
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
-Ints = NDArray[np.int64]
 # The rows beside a run that columns are made from.
 BESIDE = {
     RELEVANCE: JUDGED, "relevant": JUDGED, "judged": JUDGED, "seen": TRAINED,
@@ -74,7 +74,7 @@ class ShownRows:
         return segment_starts(self.chunk.code[self.rows])
 
     @cached_property
-    def code(self) -> NDArray[np.int32]:
+    def code(self) -> Codes:
         """The number of each row's list."""
         return number_segments(self.starts, len(self.rows))
 
@@ -157,11 +157,11 @@ class ShownRows:
         return lengths[self.chunk.code[self.rows]]
 
     @cached_property
-    def _grades(self) -> NDArray[np.float64]:
+    def _grades(self) -> Floats:
         """NaN where a document was not judged."""
         return self._beside(self.sides.judged)
 
-    def _beside(self, indexed: Any) -> NDArray[np.float64]:
+    def _beside(self, indexed: Any) -> Floats:
         """What the row beside says of each row; NaN where there is none."""
         found = np.full(self.chunk.height, np.nan)
         matches = match_documents(self.chunk, indexed)
@@ -169,16 +169,16 @@ class ShownRows:
         found[matches.batch_rows] = indexed.numbers[RELEVANCE][matches.index_rows]
         return found[self.rows]
 
-    def _there(self, indexed: Any) -> NDArray[np.bool_]:
+    def _there(self, indexed: Any) -> Flags:
         return ~np.isnan(self._beside(indexed))
 
     @property
-    def relevant(self) -> NDArray[np.bool_]:
+    def relevant(self) -> Flags:
         """Which documents are relevant, where judgments are at hand."""
         with np.errstate(invalid="ignore"):
             return self._grades > 0 if self.rel is None else self._grades >= self.rel
 
-    def _judged(self) -> NDArray[np.bool_]:
+    def _judged(self) -> Flags:
         assert self.sides.judged is not None  # whoever asks for the column has it read
         return (self.sides.judged.find(self.chunk) >= 0)[self.chunk.code[self.rows]]
 
@@ -222,7 +222,7 @@ class ShownRows:
             self._mixes[name] = Mix(values, self.code.astype(np.int64), self.numbers)
         return self._mixes[name]
 
-    def _divergence(self, attribute: str, k: int | None) -> NDArray[np.float64]:
+    def _divergence(self, attribute: str, k: int | None) -> Floats:
         values, code = self.catalogue.values(attribute), self.code.astype(np.int64)
         inside = np.flatnonzero(self.rank <= k) if k is not None else np.arange(len(self.rank))
         trained = self.sides.trained
@@ -242,5 +242,5 @@ class ShownRows:
         return found[code]
 
 
-def _or_null(values: NDArray[np.float64]) -> pl.Series:
+def _or_null(values: Floats) -> pl.Series:
     return pl.Series(values).fill_nan(None)

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.options import Duplicates, Ties
 from rankframe.frames.catalogue import Catalogue
@@ -23,7 +23,6 @@ from rankframe.kernel.duplicates import deduplicate
 from rankframe.kernel.matching import QueryIndex
 from rankframe.kernel.ranking import rank_documents
 
-Ints = NDArray[np.int64]
 WHAT: Final = "_what"
 JUDGED, TRAINED, BASE = 0.0, 1.0, 2.0
 # What stands for a document's rank where only the order of rows does.

@@ -17,13 +17,11 @@ from math import exp, factorial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Floats, Ints, Keys
 from rankframe.kernel.segments import position, segment_starts
 
-Floats = NDArray[np.float64]
-Hashes = NDArray[np.uint64]
-Ints = NDArray[np.int64]
+Hashes = Keys
 
 MOST_BUCKETS = 1 << 12
 # Values are kept as whole numbers, so that they add up the same in any order.

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rankframe.core.arrays import Floats, Ints
 
 # Every finite float is a multiple of 2^-1074, with 53 bits of which the last 52 may be zeros.
 _SCALE_BITS = 1074 + 52
@@ -57,7 +58,7 @@ class Exact:
             return float("inf") if self.total > 0 else float("-inf")
 
 
-def exact_sum(numbers: NDArray[np.float64]) -> Exact:
+def exact_sum(numbers: Floats) -> Exact:
     """Add up floats.
 
     >>> float(exact_sum(np.array([1e100, 1.0, -1e100])))
@@ -75,7 +76,7 @@ def exact_sum(numbers: NDArray[np.float64]) -> Exact:
     return exact_sum(numbers[finite]) + Exact(0, unbounded)
 
 
-def exact_sums(numbers: NDArray[np.float64], starts: NDArray[np.int64]) -> list[Exact]:
+def exact_sums(numbers: Floats, starts: Ints) -> list[Exact]:
     """Add up each segment of the floats, from one start to the next; no segment is empty.
 
     >>> [float(total) for total in exact_sums(np.array([0.5, 0.25, 4.0]), np.array([0, 2]))]
@@ -89,7 +90,7 @@ def exact_sums(numbers: NDArray[np.float64], starts: NDArray[np.int64]) -> list[
     return list(map(Exact, _sums_of_any(numbers, segment, len(starts))))
 
 
-def exact_moments(numbers: NDArray[np.float64]) -> tuple[Exact, Exact]:
+def exact_moments(numbers: Floats) -> tuple[Exact, Exact]:
     """Add up floats, and their squares.
 
     >>> [float(total) for total in exact_moments(np.array([0.5, 0.25]))]
@@ -103,9 +104,7 @@ def exact_moments(numbers: NDArray[np.float64]) -> tuple[Exact, Exact]:
     return exact_sum(numbers), exact_sum(product) + exact_sum(lost)
 
 
-def exact_products(
-    numbers: NDArray[np.float64], factors: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def exact_products(numbers: Floats, factors: Floats) -> tuple[Floats, Floats]:
     """Multiply numbers pairwise; return the products and the rounding error of each (Dekker)."""
     a, b = _halved(numbers), _halved(factors)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -114,18 +113,18 @@ def exact_products(
     return product, np.where(np.isfinite(lost), lost, 0.0)
 
 
-def _halved(numbers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _halved(numbers: Floats) -> tuple[Floats, Floats]:
     with np.errstate(over="ignore", invalid="ignore"):
         large = numbers * (2.0 ** (_HALF_BITS + 1) + 1)
         high = large - (large - numbers)
         return high, numbers - high
 
 
-def _in_steps(numbers: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def _in_steps(numbers: Floats) -> list[Floats]:
     return [numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE)]
 
 
-def _sum_of_shares(numbers: NDArray[np.float64]) -> int:
+def _sum_of_shares(numbers: Floats) -> int:
     """Add up numbers in [0, 1] as three whole numbers of 32 bits, unless they are too small."""
     total, rest = 0, numbers
     for _ in range(_LIMBS):
@@ -138,7 +137,7 @@ def _sum_of_shares(numbers: NDArray[np.float64]) -> int:
     return total << (_SCALE_BITS - _LIMBS * _LIMB_BITS)
 
 
-def _moments_of_shares(numbers: NDArray[np.float64]) -> tuple[Exact, Exact] | None:
+def _moments_of_shares(numbers: Floats) -> tuple[Exact, Exact] | None:
     """Add up numbers in [0, 1] and their squares by their digits.
 
     Products of digits are whole numbers that add up without rounding. None where a number is too
@@ -160,7 +159,7 @@ def _moments_of_shares(numbers: NDArray[np.float64]) -> tuple[Exact, Exact] | No
     return total, square
 
 
-def _digits(shares: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _digits(shares: Floats) -> Floats | None:
     """Return the leading digits of numbers, place by place; None where a number has more."""
     digits = np.empty((_DIGITS, len(shares)))
     rest = shares
@@ -176,13 +175,11 @@ def _number(digits: Iterable[tuple[int, int]]) -> int:
     return sum(digit << (_SCALE_BITS - _DIGIT_BITS * place) for place, digit in digits)
 
 
-def _sum_of_any(numbers: NDArray[np.float64]) -> int:
+def _sum_of_any(numbers: Floats) -> int:
     return _sums_of_any(numbers, 0, 1)[0]
 
 
-def _sums_of_any(
-    numbers: NDArray[np.float64], segment: NDArray[np.int64] | int, segments: int
-) -> list[int]:
+def _sums_of_any(numbers: Floats, segment: Ints | int, segments: int) -> list[int]:
     """Add up the mantissas of finite numbers as whole numbers, by segment and exponent."""
     mantissa, exponent = np.frexp(numbers)
     whole = (mantissa * 2.0**_MANTISSA_BITS).astype(np.int64)

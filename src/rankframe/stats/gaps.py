@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Floats
 from rankframe.core.options import GapKind
 from rankframe.stats.intervals import Bounds, t_quantile, widened_tail
-
-Floats = NDArray[np.float64]
 
 # The share of the orders of slices left out at either end of an interval (see `GapChange`).
 _LEFT_OUT = 0.025

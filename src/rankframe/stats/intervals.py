@@ -10,8 +10,8 @@ from functools import cache, cached_property
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Floats, Ints
 from rankframe.core.options import Average
 
 _SERIES_FROM = 1_000  # degrees of freedom from which five terms of the series are exact
@@ -79,18 +79,14 @@ Bounds = tuple[float, float]
 _ROUNDING = 1e-11  # more than what resampled values are rounded by
 
 
-def finish_average(
-    average: Average, ratio: NDArray[np.float64], queries: int
-) -> NDArray[np.float64]:
+def finish_average(average: Average, ratio: Floats, queries: int) -> Floats:
     """Turn Σ above / Σ below into the average of a metric."""
     if average == "geometric":
         return np.exp(ratio)
     return ratio * queries if average == "sum" else ratio
 
 
-def percentile_interval(
-    replicates: NDArray[np.float64], queries: int, confidence: float
-) -> Bounds | None:
+def percentile_interval(replicates: Floats, queries: int, confidence: float) -> Bounds | None:
     """Return the percentile interval of replicates, a little widened where queries are few.
 
     Plain percentiles are as narrow as a normal interval with the biased variance; taken where
@@ -134,9 +130,6 @@ def t_interval(value: float, error: float, queries: int, confidence: float) -> B
     half = float(stdtrit(queries - 1, (1 + confidence) / 2)) * error
     return value - half, value + half
 
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # A binomial number is never so many standard deviations from its mean.
 _FAR = 40

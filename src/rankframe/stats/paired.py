@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Floats
 from rankframe.stats.exact import Exact, exact_sum
-
-Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of a value: more than what rounding takes from it
 

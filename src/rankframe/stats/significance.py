@@ -10,8 +10,8 @@ from itertools import permutations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import AnyInts, Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Correction
@@ -24,7 +24,6 @@ from rankframe.stats.bootstrap import (
     sign_sums,
 )
 from rankframe.stats.paired import (
-    Floats,
     PairedValues,
     count_moves,
     difference_error,
@@ -343,9 +342,7 @@ def _shuffled_sums(
     return totals
 
 
-def _orders(
-    origins: Hashes, systems: int, replicates: int, seed: int, first: int
-) -> NDArray[np.integer]:
+def _orders(origins: Hashes, systems: int, replicates: int, seed: int, first: int) -> AnyInts:
     """Draw an order of the systems for each bucket and replicate: the system at each place."""
     if systems <= _TABLE_SYSTEMS:
         table = np.array(list(permutations(range(systems))), np.uint8)
