@@ -21,12 +21,12 @@ import numpy as np
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import ColumnRequest
 from rankframe.frames.pair_sides import Ranking
-from rankframe.kernel.segments import segment_lengths, spread
+from rankframe.kernel.segments import segment_lengths, segment_starts, spread
 
 
 @dataclass(frozen=True)
-class Groups:
-    """The tie groups of a ranking, on each row of the pair frame as a depth."""
+class TieGroups:
+    """Hold the tie groups of a ranking, on each row of the pair frame as a depth."""
 
     # first and last place of the group that holds this depth; 0 below the end of the ranking
     top: Ints
@@ -35,37 +35,63 @@ class Groups:
     own_top: Ints
     own_bottom: Ints
 
+    @classmethod
+    def from_ranking(cls, ranking: Ranking, begin: Ints, depth: Codes) -> TieGroups:
+        """Find the groups; `begin`: the first row of each row's query."""
+        rows = len(depth)
+        present = np.flatnonzero(ranking.present)
+        places = begin[present] + ranking.rank[present] - 1
+        mean = np.zeros(rows)
+        mean[places] = ranking.tied_rank[present]
+        filled = np.zeros(rows, np.bool_)
+        filled[places] = True
+        firsts = segment_starts(begin, mean)
+        lengths = segment_lengths(firsts, rows)
+        top = np.where(filled, np.repeat(depth[firsts], lengths), 0)
+        bottom = np.where(filled, top + np.repeat(lengths, lengths) - 1, 0)
+        own_top, own_bottom = np.zeros((2, rows), np.int64)
+        own_top[present], own_bottom[present] = top[places], bottom[places]
+        return cls(top, bottom, own_top, own_bottom)
+
     def share(self, depth: Codes) -> Floats:
-        """How much a document of the group at each depth contributes; 1 below the end."""
+        """Return how much a document of the group at each depth contributes; 1 below the end."""
         size = self.bottom - self.top + 1
         return np.where(self.bottom > 0, (depth - self.top + 1) / size, 1.0)
+
+    def size(self, depth: Codes) -> Ints:
+        """Count documents down to each depth, all of a tie that begins there included."""
+        return np.where(self.bottom > 0, self.bottom, depth)
+
+    def squares(self, depth: Codes) -> Floats:
+        """Sum up the squared contributions at each depth."""
+        size = self.bottom - self.top + 1
+        inside = self.top - 1 + size * self.share(depth) ** 2
+        return np.where(self.bottom > 0, inside, depth)
 
 
 class Overlaps:
     """Overlap and agreement at each depth of each query."""
 
     def __init__(self, a: Ranking, b: Ranking, starts: Ints, depth: Codes) -> None:
-        self._starts, self._depth = starts, depth
-        self._rows = len(depth)
-        self._a, self._b = a, b
+        self._rankings, self._starts, self._depth = (a, b), starts, depth
+        self._begin = spread(starts, starts, len(depth))
         self._shared = a.present & b.present
 
     @cached_property
-    def _begin(self) -> Ints:
-        return spread(self._starts, self._starts, self._rows)
+    def _lengths(self) -> list[Ints]:
+        """Return the lengths of both rankings, on each row."""
+        return [spread(side.length, self._starts, len(self._depth)) for side in self._rankings]
 
     @cached_property
-    def _length_a(self) -> Ints:
-        return spread(self._a.length, self._starts, self._rows)
-
-    @cached_property
-    def _length_b(self) -> Ints:
-        return spread(self._b.length, self._starts, self._rows)
+    def _groups(self) -> list[TieGroups]:
+        sides = self._rankings
+        return [TieGroups.from_ranking(side, self._begin, self._depth) for side in sides]
 
     @cached_property
     def untied(self) -> Ints:
-        """Documents that both have down to each depth, ties broken as in a run."""
-        return self._count(np.maximum(self._a.rank, self._b.rank)[self._shared], self._shared)
+        """Count the documents that both have down to each depth, ties broken as in a run."""
+        a, b = self._rankings
+        return self._count(np.maximum(a.rank, b.rank)[self._shared], self._shared)
 
     def column(self, request: ColumnRequest) -> Floats:
         """Compute `agreement`, `unseen` or `unseen_most`, which is what may follow below k."""
@@ -78,13 +104,10 @@ class Overlaps:
         return self._most(inside, self._seen(ties) / norm, request.k)
 
     def _inside(self, what: str, ties: str | None, norm: Floats) -> Floats:
-        """What the shorter ranking's unseen documents add where the longer one goes on."""
-        if np.array_equal(self._a.length, self._b.length):
-            return np.zeros(self._rows)
-        shorter, longer = (
-            spread(choice(self._a.length, self._b.length), self._starts, self._rows)
-            for choice in (np.minimum, np.maximum)
-        )
+        """Return what the shorter ranking's unseen documents add where the longer one goes on."""
+        shorter, longer = np.minimum(*self._lengths), np.maximum(*self._lengths)
+        if np.array_equal(shorter, longer):
+            return np.zeros(len(self._depth))
         beyond = (self._depth > shorter) & (self._depth <= longer)
         reach = (self._depth - shorter).astype(np.float64)
         if ties in ("a", "b"):
@@ -98,124 +121,81 @@ class Overlaps:
         return np.where(beyond, reach / norm, 0.0)
 
     def _most(self, inside: Floats, agreement: Floats, k: int | None) -> Floats:
-        """Below the ends of both, either ranking goes on with what the other has already."""
-        end_a, end_b = (
-            length if k is None else np.minimum(length, k)
-            for length in (self._length_a, self._length_b)
-        )
+        """Below the ends of both, let either ranking go on with what the other has already."""
+        lengths = self._lengths
+        end_a, end_b = lengths if k is None else (np.minimum(length, k) for length in lengths)
         end = np.maximum(end_a, end_b)
         shared = end * agreement[self._begin + end - 1]
         grown = np.minimum(self._depth, 2 * self._depth - end_a - end_b + shared)
         return np.where(self._depth <= end, inside, (grown - shared) / self._depth)
 
     def _seen(self, ties: str | None) -> Floats | Ints:
-        match ties:
-            case "w":
-                tops = np.maximum(self._groups_a.own_top, self._groups_b.own_top)
-                return self._count(tops[self._shared], self._shared)
-            case "a" | "b":
-                return self._expected
-            case _:
-                return self.untied
+        if ties in ("a", "b"):
+            return self._expected
+        if ties != "w":
+            return self.untied
+        a, b = self._groups
+        return self._count(np.maximum(a.own_top, b.own_top)[self._shared], self._shared)
 
     def _norm(self, ties: str | None) -> Floats:
-        depth = self._depth.astype(np.float64)
+        if ties not in ("w", "b"):
+            return self._depth.astype(np.float64)
+        a, b = self._groups
         if ties == "w":
-            return (self._size(self._groups_a) + self._size(self._groups_b)) / 2
-        if ties == "b":
-            return np.sqrt(self._squares(self._groups_a)) * np.sqrt(self._squares(self._groups_b))
-        return depth
-
-    def _size(self, groups: Groups) -> Ints:
-        """Documents down to each depth, all of a tie that begins there included."""
-        return np.where(groups.bottom > 0, groups.bottom, self._depth)
-
-    def _squares(self, groups: Groups) -> Floats:
-        """The sum of squared contributions at each depth."""
-        size = groups.bottom - groups.top + 1
-        inside = groups.top - 1 + size * groups.share(self._depth) ** 2
-        return np.where(groups.bottom > 0, inside, self._depth)
+            return (a.size(self._depth) + b.size(self._depth)) / 2
+        return np.sqrt(a.squares(self._depth)) * np.sqrt(b.squares(self._depth))
 
     @cached_property
     def _expected(self) -> Floats:
-        """The mean overlap over all orders of the ties."""
-        a, b, depth, shared = self._groups_a, self._groups_b, self._depth, self._shared
-        bottom_a, bottom_b = a.own_bottom[shared], b.own_bottom[shared]
-        expected = self._count(np.maximum(bottom_a, bottom_b), shared).astype(np.float64)
-        cut_a, cut_b = depth < a.bottom, depth < b.bottom
-        share_a, share_b = a.share(depth), b.share(depth)
-        begin = self._begin
-        group_a, group_b = begin[shared] + a.own_top[shared], begin[shared] + b.own_top[shared]
-        at = np.flatnonzero(cut_a)
-        expected[at] += share_a[at] * self._within(
-            group_a, bottom_b, begin[at] + a.top[at], np.zeros_like(at), depth[at]
-        )
-        at = np.flatnonzero(cut_b)
-        expected[at] += share_b[at] * self._within(
-            group_b, bottom_a, begin[at] + b.top[at], np.zeros_like(at), depth[at]
-        )
-        at = np.flatnonzero(cut_a & cut_b)
-        both = self._within(group_a, b.own_top[shared], begin[at] + a.top[at], b.top[at], b.top[at])
-        expected[at] += share_a[at] * share_b[at] * both
+        """Return the mean overlap over all orders of the ties."""
+        (a, b), depth, begin, shared = self._groups, self._depth, self._begin, self._shared
+        bottom = np.maximum(a.own_bottom, b.own_bottom)[shared]
+        expected = self._count(bottom, shared).astype(np.float64)
+        for own, other in ((a, b), (b, a)):
+            rows = np.flatnonzero(depth < own.bottom)
+            groups, targets = begin[shared] + own.own_top[shared], begin[rows] + own.top[rows]
+            zero = np.zeros_like(rows)
+            within = self._within(groups, other.own_bottom[shared], targets, zero, depth[rows])
+            expected[rows] += own.share(depth)[rows] * within
+        rows = np.flatnonzero((depth < a.bottom) & (depth < b.bottom))
+        groups, targets = begin[shared] + a.own_top[shared], begin[rows] + a.top[rows]
+        within = self._within(groups, b.own_top[shared], targets, b.top[rows], b.top[rows])
+        expected[rows] += a.share(depth)[rows] * b.share(depth)[rows] * within
         return expected
 
-    def _within(self, group: Ints, value: Ints, of: Ints, low: Ints, high: AnyInts) -> Ints:
-        """How many documents of each wanted group have a value from low to high."""
-        width = self._rows + 1
-        keys = np.sort(group * width + value)
-        upto = np.searchsorted(keys, of * width + high, side="right")
-        return upto - np.searchsorted(keys, of * width + low, side="left")
+    def _within(
+        self, groups: Ints, values: Ints, targets: Ints, low: AnyInts, high: AnyInts
+    ) -> Ints:
+        """Count the documents of each wanted group that have a value from low to high."""
+        width = len(self._depth) + 1
+        keys = np.sort(groups * width + values)
+        upto = np.searchsorted(keys, targets * width + high, side="right")
+        return upto - np.searchsorted(keys, targets * width + low, side="left")
 
     @cached_property
     def _only_longer(self) -> tuple[Ints, Ints, Floats]:
-        """Of the documents that only the longer ranking has: how many lie wholly above each depth,
-        how many are in the group that it cuts, and the share of these.
+        """Of the documents that only the longer ranking has, return how many lie wholly above each
+        depth, how many are in the group that it cuts, and the share of these.
         """
-        longer_is_a = self._length_a >= self._length_b
-        a, b = self._groups_a, self._groups_b
+        longer_is_a = np.greater_equal(*self._lengths)
+        a, b = self._groups
         own = np.where(longer_is_a, a.own_bottom, b.own_bottom)
-        top = np.where(longer_is_a, a.top, b.top)
-        bottom = np.where(longer_is_a, a.bottom, b.bottom)
+        top, bottom = np.where(longer_is_a, (a.top, a.bottom), (b.top, b.bottom))
         share = np.where(longer_is_a, a.share(self._depth), b.share(self._depth))
         alone = (own > 0) & ~self._shared
         full = self._count(own[alone], alone)
-        cut = (bottom > self._depth) & (bottom > 0)
-        at = np.flatnonzero(cut)
-        upto = np.zeros(self._rows, np.int64)
-        upto[at] = full[(self._begin + bottom - 1)[at]] - full[at]
+        cut = bottom > self._depth
+        rows = np.flatnonzero(cut)
+        upto = np.zeros(len(self._depth), np.int64)
+        upto[rows] = full[(self._begin + bottom - 1)[rows]] - full[rows]
         return full, upto, np.where(cut & (top > 0), share, 1.0)
 
-    @cached_property
-    def _groups_a(self) -> Groups:
-        return self._groups(self._a)
-
-    @cached_property
-    def _groups_b(self) -> Groups:
-        return self._groups(self._b)
-
-    def _groups(self, ranking: Ranking) -> Groups:
-        present = np.flatnonzero(ranking.present)
-        at = self._begin[present] + ranking.rank[present] - 1
-        mean = np.zeros(self._rows)
-        mean[at] = ranking.tied_rank[present]
-        held = np.zeros(self._rows, np.bool_)
-        held[at] = True
-        first = np.ones(self._rows, np.bool_)
-        first[1:] = (mean[1:] != mean[:-1]) | (self._begin[1:] != self._begin[:-1])
-        firsts = np.flatnonzero(first)
-        lengths = segment_lengths(firsts, self._rows)
-        top = np.where(held, spread(self._depth[firsts], firsts, self._rows), 0)
-        bottom = np.where(held, top + spread(lengths, firsts, self._rows) - 1, 0)
-        own_top, own_bottom = np.zeros((2, self._rows), np.int64)
-        own_top[present], own_bottom[present] = top[at], bottom[at]
-        return Groups(top, bottom, own_top, own_bottom)
-
-    def _count(self, depth: Ints, of: Flags) -> Ints:
-        """How many of the chosen rows have been reached at each depth, given where each is."""
-        at = self._begin[of]
-        at += depth
-        at -= 1
-        new = np.bincount(at, minlength=self._rows)
+    def _count(self, depth: AnyInts, rows: Flags) -> Ints:
+        """Count the flagged rows that have been reached at each depth, given where each is."""
+        places = self._begin[rows]
+        places += depth
+        places -= 1
+        new = np.bincount(places, minlength=len(self._depth))
         reached = np.cumsum(new)
-        reached -= spread(reached[self._starts] - new[self._starts], self._starts, self._rows)
+        reached -= spread(reached[self._starts] - new[self._starts], self._starts, len(reached))
         return reached
