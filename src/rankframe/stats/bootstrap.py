@@ -33,6 +33,7 @@ _GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 _BLOCK = 1 << 18  # numbers drawn at a time: what fits in the cache
 _SINGLE_THREAD = 1 << 18  # steps of a product up to which BLAS takes a single thread
 _IDS_AT_ONCE = 1 << 18
+_QUERIES = "\0queries", 0
 # With so many queries, a bucket has a few thousand: sums of their whole numbers are below 2^53.
 _MOST_SUMMED = 1 << 23
 
@@ -84,35 +85,33 @@ class BootstrapBuckets:
     shift: int
     # the leading bits of the hashes of each bucket, ascending
     keys: Hashes
-    # the number of queries of each bucket
-    queries: Ints
-    # by the name of the value: multiples of 2^-40, and the whole part of numbers beyond 1; a name
-    # that is absent has sums of 0
-    fine: Mapping[str, Ints]
-    coarse: Mapping[str, Ints]
+    # of each bucket, by the name of the value and a unit: multiples of 2^-40, and whole numbers of
+    # what is beyond 1; a key that is absent has sums of 0; `_QUERIES` has the number of queries
+    sums: Mapping[tuple[str, int], Ints]
 
     @classmethod
     def from_queries(
         cls, hashes: Hashes, values: Mapping[str, Floats], limit: int = MOST_BUCKETS
     ) -> BootstrapBuckets:
         """Put queries into buckets and add up their values, by name one number a query."""
-        whole = {name: _as_whole(numbers) for name, numbers in values.items()}
+        whole = {_QUERIES: np.ones(len(hashes), np.int64)}
+        for name, numbers in values.items():
+            parts = enumerate(_as_whole(numbers))
+            whole |= {(name, unit): part for unit, part in parts if part is not None}
         shift = _shift_of_many(hashes, limit)
         if shift is None:
             order = np.argsort(hashes, kind="stable")
-            keys, added = hashes[order], lambda numbers: numbers[order]
+            keys, sums = hashes[order], {key: part[order] for key, part in whole.items()}
         else:
             number = (hashes >> np.uint64(shift)).astype(np.int64)
-            keys = np.flatnonzero(np.bincount(number)).astype(np.uint64)
-            added = partial(_sum_by_bucket, number, keys)
-        buckets = cls(
-            shift or 0,
-            keys,
-            added(np.ones(len(hashes), np.int64)),
-            {name: added(rest) for name, (rest, _) in whole.items()},
-            {name: added(above) for name, (_, above) in whole.items() if above is not None},
-        )
-        return buckets._coarsened(limit)
+            filled = np.flatnonzero(np.bincount(number))
+            keys = filled.astype(np.uint64)
+            # Exact, since a float holds sums of so few whole numbers.
+            sums = {
+                key: np.bincount(number, part)[filled].astype(np.int64)
+                for key, part in whole.items()
+            }
+        return cls(shift or 0, keys, sums)._coarsened(limit)
 
     def merge(self, other: BootstrapBuckets, limit: int = MOST_BUCKETS) -> BootstrapBuckets:
         """Add the sums of other queries."""
@@ -124,46 +123,31 @@ class BootstrapBuckets:
             merged = np.concatenate(keys)
             order = np.argsort(merged, kind="stable")
             merged, added = merged[order], lambda a, b: np.concatenate([a, b])[order]
-
-        def sums(own_sums: Mapping[str, Ints], other_sums: Mapping[str, Ints]) -> dict[str, Ints]:
-            return {
-                name: added(self._or_zeros(own_sums, name), other._or_zeros(other_sums, name))
-                for name in {**own_sums, **other_sums}
-            }
-
-        return BootstrapBuckets(
-            shift,
-            merged,
-            added(self.queries, other.queries),
-            sums(self.fine, other.fine),
-            sums(self.coarse, other.coarse),
-        )._coarsened(limit)
+        names = {**self.sums, **other.sums}
+        sums = {key: added(self._sum(key), other._sum(key)) for key in names}
+        return BootstrapBuckets(shift, merged, sums)._coarsened(limit)
 
     def only(self, names: Collection[str]) -> BootstrapBuckets:
         """Keep the sums of these values alone."""
-        fine, coarse = (
-            {name: numbers for name, numbers in sums.items() if name in names}
-            for sums in (self.fine, self.coarse)
-        )
-        return replace(self, fine=fine, coarse=coarse)
+        kept = {*names, _QUERIES[0]}
+        return replace(self, sums={key: part for key, part in self.sums.items() if key[0] in kept})
 
     def values(self, name: str) -> Floats:
         """Return the sum of a value over each bucket."""
-        return self._or_zeros(self.fine, name) / _FINE + self._or_zeros(self.coarse, name)
+        return self._sum((name, 0)) / _FINE + self._sum((name, 1))
 
     @property
     def counts(self) -> Floats:
         """Return the number of queries of each bucket."""
-        return self.queries.astype(np.float64)
+        return self.sums[_QUERIES].astype(np.float64)
 
     @property
     def origins(self) -> Hashes:
         """Return the hash that the draws of each bucket are made from."""
         return self.keys << np.uint64(self.shift)
 
-    def _or_zeros(self, sums: Mapping[str, Ints], name: str) -> Ints:
-        numbers = sums.get(name)
-        return np.zeros(len(self.keys), np.int64) if numbers is None else numbers
+    def _sum(self, key: tuple[str, int]) -> Ints:
+        return self.sums[key] if key in self.sums else np.zeros(len(self.keys), np.int64)
 
     def _coarsened(self, limit: int) -> BootstrapBuckets:
         """Merge buckets with equal keys, after dropping as many trailing bits as it takes to have
@@ -178,15 +162,11 @@ class BootstrapBuckets:
                 low, high = (low, middle) if enough else (middle + 1, high)
             bits = low
         keys = keys >> np.uint64(bits) if bits < 64 else np.zeros_like(keys)
-        starts = segment_starts(keys)
-        if len(starts) == len(keys):
-            return replace(self, shift=self.shift + bits, keys=keys)
-        fine, coarse = (
-            {name: np.add.reduceat(numbers, starts) for name, numbers in sums.items()}
-            for sums in (self.fine, self.coarse)
-        )
-        queries = np.add.reduceat(self.queries, starts)
-        return BootstrapBuckets(self.shift + bits, keys[starts], queries, fine, coarse)
+        starts, sums = segment_starts(keys), self.sums
+        if len(starts) < len(keys):
+            keys = keys[starts]
+            sums = {key: np.add.reduceat(part, starts) for key, part in sums.items()}
+        return BootstrapBuckets(self.shift + bits, keys, sums)
 
 
 def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
@@ -200,11 +180,6 @@ def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
     finer = np.bincount((hashes >> np.uint64(63 - bits)).astype(np.int64))
     even = finer.max() <= _MOST_SUMMED // limit
     return 64 - bits if bits and even and np.count_nonzero(finer) > limit else None
-
-
-def _sum_by_bucket(number: Ints, keys: Hashes, numbers: Ints) -> Ints:
-    """Add up whole numbers by bucket: exact, since a float holds sums of so few of them."""
-    return np.bincount(number, numbers)[keys.astype(np.int64)].astype(np.int64)
 
 
 def _count_distinct(keys: Hashes, shift: int) -> int:

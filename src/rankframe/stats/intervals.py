@@ -1,5 +1,7 @@
-"""The two distributions that every interval needs, without scipy: importing it takes longer than
-evaluating a million rows.
+"""Confidence intervals of averages over queries: by bootstrap, by Student's t, or of quantiles.
+
+The distributions that every interval needs are computed without scipy: importing it takes longer
+than evaluating a million rows. Intervals of quantiles assume no distribution.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ _SERIES_FROM = 1_000  # degrees of freedom from which five terms of the series a
 
 
 def normal_cdf(x: float) -> float:
-    """The chance that a standard normal number is at most this one.
+    """Return the probability that a standard normal number is at most this one.
 
     >>> round(normal_cdf(-1.959963984540054), 12)
     0.025
@@ -28,7 +30,7 @@ def normal_cdf(x: float) -> float:
 
 @cache
 def t_quantile(chance: float, freedom: int) -> float:
-    """The number that Student's t stays below with this chance.
+    """Return the number that Student's t stays below with this probability.
 
     Exact to about 1e-16 / min(chance, 1 − chance), relative to itself.
 
@@ -43,7 +45,7 @@ def t_quantile(chance: float, freedom: int) -> float:
 
 
 def _by_series(chance: float, freedom: int) -> float:
-    """Cornish and Fisher's expansion around the normal quantile."""
+    """Use Cornish and Fisher's expansion around the normal quantile."""
     z = NormalDist().inv_cdf(chance)
     terms = (
         z,
@@ -56,7 +58,7 @@ def _by_series(chance: float, freedom: int) -> float:
 
 
 def _by_angle(chance: float, freedom: int) -> float:
-    """Abramowitz and Stegun 26.7.3 and 26.7.4, halving the angle whose tangent is t / √freedom."""
+    """Halve the angle whose tangent is t / √freedom (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
     odd = freedom % 2
     steps = np.arange(1, (freedom - odd) // 2)
     # of cos² at each power: 1, 1/2, 1·3/(2·4), … (even) or 1, 2/3, 2·4/(3·5), … (odd)
@@ -133,7 +135,7 @@ def t_interval(value: float, error: float, queries: int, confidence: float) -> B
 
 # A binomial number is never so many standard deviations from its mean.
 _FAR = 40
-_ROUNDING = 1e-12
+_TAIL_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,6 @@ def places_around(count: int, level: float, confidence: float) -> tuple[int, int
     chances = np.exp(chances - chances.max())
     upto = np.cumsum(chances / chances.sum())
     tail = (1 - confidence) / 2
-    first = low + int(np.searchsorted(upto, tail - _ROUNDING))
-    last = low + int(np.searchsorted(upto, 1 - tail - _ROUNDING)) + 1
+    first = low + int(np.searchsorted(upto, tail - _TAIL_ROUNDING))
+    last = low + int(np.searchsorted(upto, 1 - tail - _TAIL_ROUNDING)) + 1
     return (first, last) if first >= 1 and last <= count else None

@@ -1,4 +1,11 @@
-"""Corrections of p values for looking at many of them."""
+"""Paired tests of significance between systems over the same queries, and corrections of p values.
+
+To add a test, write its function here, with a line in `TESTS`, and add its name to `Test`
+(core/options.py). Checks, messages, the ledger and corrections follow from that line.
+
+Tests that draw take their draws from hashes of query ids (`bootstrap.py`), alike for every metric
+and pair, so that their p values are reproducible on any machine.
+"""
 
 from __future__ import annotations
 
@@ -123,26 +130,11 @@ class SignificanceTest:
     """Describe a paired test between systems."""
 
     p_values: TestFunction
-    takes: Takes
+    takes: Takes = "any average"
     # It draws queries and needs all of them: an undefined query has 0 above and below.
-    draws: bool
+    draws: bool = False
     # Its p values are corrected over all pairs of systems already.
-    over_pairs: bool
-
-
-TESTS: dict[str, SignificanceTest] = {}
-
-
-def significance_test(
-    name: str, *, takes: Takes = "any average", draws: bool = False, over_pairs: bool = False
-) -> Callable[[TestFunction], TestFunction]:
-    """Register a test under the name by which users call it."""
-
-    def register(function: TestFunction) -> TestFunction:
-        TESTS[name] = SignificanceTest(function, takes, draws, over_pairs)
-        return function
-
-    return register
+    over_pairs: bool = False
 
 
 def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> TestFunction:
@@ -155,8 +147,6 @@ def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> Tes
     return p_values
 
 
-@significance_test("t")
-@each_pair
 def t(paired: PairedValues, base: int, other: int) -> float | None:
     """Compute Student's t test of averages of any kind, by their standard error.
 
@@ -169,7 +159,7 @@ def t(paired: PairedValues, base: int, other: int) -> float | None:
     if only_rounding(error * math.sqrt(paired.queries), paired, base, other):
         if only_rounding(difference, paired, base, other):
             return 1.0
-        return _sign_p_value(paired, base, other)
+        return sign(paired, base, other)
     return two_sided(difference / error, paired.queries - 1)
 
 
@@ -184,8 +174,6 @@ def two_sided(statistic: float, freedom: int) -> float:
     return float(2 * stdtr(freedom, -abs(statistic)))
 
 
-@significance_test("wilcoxon", takes="plain means")
-@each_pair
 def wilcoxon(paired: PairedValues, base: int, other: int) -> float | None:
     """Compute Wilcoxon's signed rank test by scipy; queries without a difference are left out."""
     from scipy import stats  # noqa: PLC0415
@@ -199,21 +187,14 @@ def wilcoxon(paired: PairedValues, base: int, other: int) -> float | None:
     return float(outcome.pvalue)
 
 
-@significance_test("sign", takes="plain means")
-@each_pair
-def sign(paired: PairedValues, base: int, other: int) -> float | None:
+def sign(paired: PairedValues, base: int, other: int) -> float:
     """Compute the sign test by scipy; queries without a difference are left out."""
-    return _sign_p_value(paired, base, other)
-
-
-def _sign_p_value(paired: PairedValues, base: int, other: int) -> float:
     from scipy.stats import binomtest  # noqa: PLC0415 (only where systems are compared)
 
     up, down = count_moves(paired.values[other], paired.values[base])
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
-@significance_test("randomisation", draws=True)
 @np.errstate(divide="ignore", invalid="ignore")  # a swap may leave a denominator of 0
 def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
     """Compute Fisher's randomisation test of each metric and pair.
@@ -280,7 +261,6 @@ class _Swap:
         return int((np.abs(apart) >= abs(observed) - self.slack).sum())
 
 
-@significance_test("tukey", takes="means", draws=True, over_pairs=True)
 def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
     """Compute Tukey's honest significant difference by randomisation.
 
@@ -352,6 +332,15 @@ def _orders(origins: Hashes, systems: int, replicates: int, seed: int, first: in
     drawn = random_words(origins, replicates * systems, seed, first * systems)
     drawn = drawn.reshape(len(origins), replicates, systems)
     return np.moveaxis(np.argsort(drawn, axis=2, kind="stable"), 2, 0)
+
+
+TESTS: dict[str, SignificanceTest] = {
+    "t": SignificanceTest(each_pair(t)),
+    "wilcoxon": SignificanceTest(each_pair(wilcoxon), takes="plain means"),
+    "sign": SignificanceTest(each_pair(sign), takes="plain means"),
+    "randomisation": SignificanceTest(randomisation, draws=True),
+    "tukey": SignificanceTest(tukey, takes="means", draws=True, over_pairs=True),
+}
 
 
 def fewest_queries(level: float) -> int:
