@@ -18,7 +18,7 @@ from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicie
 
 @takes(
     flags.METRICS, flags.BASELINE,
-    Flag("bounds", bool, "Also bounds and scenarios for the unjudged documents.", default=False),
+    Flag("bounds", bool, "Also bounds and scenarios for the unjudged documents."),
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.QUERIES, flags.BY, flags.WEIGHT,
     output=(flags.formats("table", "json", "csv", "markdown", "latex"), *flags.RESULT),
@@ -74,7 +74,7 @@ def compare(
     Flag("k", int | None, "Look at the top N (default: the metric's cutoff, or 10).", typed="-k"),
     Flag("most", int, "Number of queries to show.", default=5),
     Flag("only", list[str] | None, "Show this query (repeat).", "ID"),
-    Flag("worse", bool, "Only queries that got worse, the worst first.", default=False),
+    Flag("worse", bool, "Only queries that got worse, the worst first."),
     replace(
         flags.QUERIES, help="A table of queries: query_id, and attributes to show.", panel=None
     ),

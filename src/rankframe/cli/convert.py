@@ -18,7 +18,7 @@ from rankframe.core.wording import plain_text
 
 
 @takes(
-    Flag("overwrite", bool, "Replace OUT if it is there.", default=False),
+    Flag("overwrite", bool, "Replace OUT if it is there."),
     Storage, flags.COLUMNS, *flags_of(Policies, "order", "duplicates", "relevance"),
 )  # fmt: skip
 def convert(

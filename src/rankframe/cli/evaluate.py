@@ -58,13 +58,7 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
     ),
     output=_OUTPUT,
 )  # fmt: skip
-def evaluate(
-    qrels: flags.Qrels,
-    runs: flags.Runs,
-    *,
-    out: Output,
-    how: Given,
-) -> None:
+def evaluate(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -> None:
     """Evaluate runs against judgments: the judgments first, then any number of runs.
 
     With several runs, --output has a folder for each.
@@ -105,19 +99,15 @@ def evaluate(
     judgments, systems = open_inputs(qrels, runs, here=not on_spark)
     names = list(systems)
     folders = dict(zip(names, safe_names(names), strict=True)) if len(names) > 1 else {}
-    elsewhere = out.target is None or (on_spark and is_address(out.target))
-    check_outputs(
+    sources, tables = (
         [judgments, *systems.values(), how.get("queries")],
-        tables=[out.per_query, out.summary],
-        folder=None if elsewhere else out.target,
+        [out.per_query, out.summary],
     )
+    elsewhere = on_spark and out.target is not None and is_address(out.target)
+    check_outputs(sources, tables=tables, folder=None if elsewhere else out.target)
     if on_spark:
-        targets = {
-            name: _address(out.target / folders.get(name, ""))
-            for name in names
-            if out.target is not None
-        }
-        paths = runs_by_name(runs, here=False)
+        target, paths = out.target, runs_by_name(runs, here=False)
+        targets = {n: _address(target / folders.get(n, "")) for n in names} if target else {}
         results = _evaluate_on_spark(judgments and qrels, paths, how, out, targets)
     else:
         results = _evaluate_here(judgments, systems, how, out, folders)

@@ -93,9 +93,9 @@ SUMMARY = Flag("summary", Path | None, "Write the summary there.")
 FOLDER = Flag(
     "target", Path | None, "Write the whole result there, as Parquet.", "FOLDER", "--output -o"
 )
-OVERWRITE = Flag("overwrite", bool, "Replace what is there.", default=False)
-LEDGER = Flag("ledger", bool, "Show all counts and policies.", default=False)
-QUIET = Flag("quiet", bool, "Show no progress.", typed="--quiet -q", default=False)
+OVERWRITE = Flag("overwrite", bool, "Replace what is there.")
+LEDGER = Flag("ledger", bool, "Show all counts and policies.")
+QUIET = Flag("quiet", bool, "Show no progress.", typed="--quiet -q")
 RESULT = (FOLDER, OVERWRITE, LEDGER, QUIET)
 
 # Parameters that several commands use themselves.

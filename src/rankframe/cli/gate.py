@@ -198,10 +198,6 @@ def history(
     def text() -> str:
         if out.style == "csv":
             return csv_text(found)
-        rows = [
-            {**row, "date": None if row["date"] is None else row["date"].isoformat()}
-            for row in found.to_dicts()
-        ]
-        return json.dumps(rows, indent=2)
+        return json.dumps(found.to_dicts(), indent=2, default=lambda date: date.isoformat())
 
     out.print(text, lambda _: [history_table(found)])

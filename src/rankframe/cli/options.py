@@ -98,7 +98,8 @@ class Flag:
             autocompletion=self.complete,
         )
         keyword, annotation = inspect.Parameter.KEYWORD_ONLY, Annotated[self.kind, option]
-        return inspect.Parameter(self.name, keyword, default=self.default, annotation=annotation)
+        default = False if self.kind is bool else self.default
+        return inspect.Parameter(self.name, keyword, default=default, annotation=annotation)
 
 
 def takes(

@@ -38,8 +38,8 @@ _LOOK = (
     Flag("height", int | None, "Height of the plot area in pixels.", panel=OUTPUT),
     Flag("theme", ChartTheme, "Colour theme.", panel=OUTPUT, default="light"),
 )
-# Flags that are no policies.
-_OWN = (
+# Flags under the names of fields of `ChartSource`.
+_FIELDS = (
     replace(
         flags.METRICS,
         help="The metric (default: ndcg@10); for forest, slice_map, agreement and history several "
@@ -52,12 +52,12 @@ _OWN = (
         "GRADES", "--list", read=_grades,
     ),
     Flag("margin", str | None, "In history: how much worse is allowed, --margin=-1%.", "X"),
-    Flag("distance", bool, "Scores are distances: smaller is better (roc).", default=False),
-    flags.COLUMNS, flags.QUERIES, flags.BY,
+    Flag("distance", bool, "Scores are distances: smaller is better (roc)."),
 )  # fmt: skip
+_TABLES = (flags.COLUMNS, flags.QUERIES, flags.BY)
 
 
-@takes(*_OWN[:-3], *_LOOK, Policies, Storage, *_OWN[-3:], output=(flags.QUIET,))
+@takes(*_FIELDS, *_LOOK, Policies, Storage, *_TABLES, output=(flags.QUIET,))
 def plot(
     kind: Annotated[
         str | None,
@@ -133,7 +133,8 @@ def plot(
             qrels = inputs["runs"].pop(inputs["reference"])
         if definition.takes != "retrieved":
             inputs["qrels"] = qrels
-    inputs |= {flag.name: how.pop(flag.name) for flag in _OWN if flag.name in how}
+    own = [flag.name for flag in (*_FIELDS, *_TABLES) if flag.name in how]
+    inputs |= {name: how.pop(name) for name in own}
     look: Any = {flag.name: how.pop(flag.name, None) for flag in _LOOK}
     metric = metrics[0] if metrics else "ndcg@10"
     with out.progress(f"drawing {kind}"):

@@ -73,7 +73,7 @@ def _print_version(requested: bool) -> None:
 _OPTIONS = (
     Flag(
         "complete", bool, "Judged queries that the run lacks count 0.",
-        typed="-c --complete_rel_info_wanted", default=False,
+        typed="-c --complete_rel_info_wanted",
     ),
     Flag(
         "level", int, "The lowest grade that is relevant.", "N", "-l --level_for_rel", default=1
@@ -85,7 +85,7 @@ _OPTIONS = (
     Flag(
         "judged_only", bool,
         "Remove unjudged documents, and those of negative grade, after the cut by -M.",
-        typed="-J --Judged_docs_only", default=False,
+        typed="-J --Judged_docs_only",
     ),
     Flag(
         "collection", int | None, "Number of documents in the collection.", "N",
@@ -103,17 +103,14 @@ _OPTIONS = (
         "measures", list[str] | None, "A measure or nickname (repeat); else official.",
         "NAME[.PARAMS]", "-m --measure", complete=trec_measures,
     ),
-    Flag(
-        "queries", bool, "Every query before the summary.", typed="-q --query_eval_wanted",
-        default=False,
-    ),
-    Flag("no_summary", bool, "No summary.", typed="-n --nosummary", default=False),
+    Flag("queries", bool, "Every query before the summary.", typed="-q --query_eval_wanted"),
+    Flag("no_summary", bool, "No summary.", typed="-n --nosummary"),
     *_OPTIONS,
     Flag(
         "run_format", str, f"Format of the run: {_RUN_FORMAT}.", "FORMAT", "-T --Results_format",
         default=_RUN_FORMAT,
     ),
-    Flag("old", bool, "Ignored, for compatibility with trec_eval.", typed="-o", default=False),
+    Flag("old", bool, "Ignored, for compatibility with trec_eval.", typed="-o"),
     Flag("check", Path | None, "An output of trec_eval: list the lines that differ.", "FILE"),
     replace(
         flags.COLUMNS, typed="--column",

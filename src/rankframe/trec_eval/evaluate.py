@@ -6,8 +6,7 @@ id, both descending; a rank column is ignored; fractions of grades are cut off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Final, get_args
 
@@ -26,7 +25,6 @@ from rankframe.metrics.names import Metric
 from rankframe.trec_eval.groups import (
     IN_RUN,
     PREFERENCE_VALUES,
-    GroupFormat,
     group_values,
     place_documents,
     preference_values,
@@ -81,6 +79,11 @@ class TrecOptions:
         for flag, value in (("-M", self.deepest), ("-N", self.collection)):
             if value is not None and value < 0:
                 raise OptionError(f"{flag} takes a whole number of at least 0, not {value}.")
+        if self.rel_format == "qrels_jg" and self.level < 0:
+            raise OptionError(
+                f"-l {self.level}: trec_eval would count unjudged documents as relevant. -l 0 "
+                "counts every judged document."
+            )
 
     @property
     def policies(self) -> Policies:
@@ -145,96 +148,72 @@ def evaluate_trec(
     ['0.5000', '0.2000']
     """
     options = options or TrecOptions()
-    requests = parse_measures(DEFAULTS[options.rel_format] if measures is None else measures)
-    refuse_other_judgments(requests, options.rel_format)
+    kind = options.rel_format
+    requests = parse_measures(DEFAULTS[kind] if measures is None else measures)
+    refuse_other_judgments(requests, kind)
     # Wrong measures are refused before anything is read, unless they need the grades.
     lines_of({name: params for name, params in requests.items() if not has_gains({name: params})})
-    if options.rel_format != "qrels":
-        kind = options.rel_format
-        return _evaluate_groups(qrels, run, kind, lines_of(requests), options, columns, relevance)
-    judgments = judgments_of(qrels, columns, relevance)
-    documents, run_id = run_of(run, columns)
-    refuse_absent_columns(columns, judgments, documents)
-    if options.deepest == 0:
-        documents = unmatched(documents)
-    grades = _grades(judgments) if has_gains(requests) else ()
-    lines = lines_of(requests, collection=options.collection, grades=grades)
-    metrics = _metrics(lines, options.level)
-    evaluation = prepare_evaluation(metrics, options.policies, intervals=Intervals(ci=None))
-    with _each_once():
-        result = evaluate_inputs(evaluation, judgments, documents)
-    judged, missing = (
-        int(result.count(item) or 0) for item in ("qrels_queries", "queries_missing")
-    )
-    _refuse_relevant_unjudged(options.level, result.per_query)
-    return _with_queries(TrecResult(lines, result.per_query, judged, missing, run_id))
-
-
-def _evaluate_groups(
-    qrels: Source,
-    run: Source,
-    kind: GroupFormat,
-    lines: list[Line],
-    options: TrecOptions,
-    columns: Columns | None,
-    relevance: float | None,
-) -> TrecResult:
-    """Evaluate judgments in groups: preferences between documents, or grades of several people."""
-    if relevance is not None:
+    if kind != "qrels" and relevance is not None:
         raise OptionError(f"--relevance: lines of -R {kind} have levels.")
+    judgments = judgments_of(qrels, columns, relevance) if kind == "qrels" else None
     documents, run_id = run_of(run, columns)
-    refuse_absent_columns(columns, documents)
-    by_judges = kind == "qrels_jg"
-    if by_judges and options.level < 0:
-        raise OptionError(
-            f"-l {options.level}: trec_eval would count unjudged documents as relevant. -l 0 "
-            "counts every judged document."
-        )
-    with _each_once():
-        # With equal scores, the higher id comes first; for preferences, the lower one.
-        ties = "doc_desc" if by_judges else "doc_asc"
-        rows = place_documents(read_groups(qrels, kind), documents, ties, options.deepest)
-    if by_judges:
-        metrics = [metric for line in lines for metric in line.metrics]
-        judged_only = options.judged_only
-        values = group_values(rows, metrics, level=options.level, judged_only=judged_only)
-    else:
-        measures = [line.label for line in lines if line.label in PREFERENCE_VALUES]
-        values = preference_values(rows, measures, describe(qrels, "qrels"))
-    in_run = rows.group_by(QUERY, maintain_order=True).agg(pl.col(IN_RUN).first())[IN_RUN]
-    judged, missing = values.height, int((~in_run).sum())
-    kept = values if options.complete else values.filter(in_run)
-    return _with_queries(TrecResult(lines, kept, judged, missing, run_id))
-
-
-@contextmanager
-def _each_once() -> Iterator[None]:
-    """Refuse duplicates without advice to keep the best: there is no such option here."""
+    refuse_absent_columns(columns, *([] if judgments is None else [judgments]), documents)
+    grades = _grades(judgments) if judgments is not None and has_gains(requests) else ()
+    lines = lines_of(requests, collection=options.collection, grades=grades)
     try:
-        yield
-    except DuplicateError as error:
-        raise DuplicateError(
-            error.role, error.count, error.example, error.rows, resolvable=False
-        ) from error
-
-
-def _with_queries(result: TrecResult) -> TrecResult:
-    """Return a result; refuse one without queries."""
-    if result.values.is_empty():
+        if judgments is None:
+            values, judged, missing = _group_values(qrels, documents, lines, options)
+        else:
+            values, judged, missing = _values(judgments, documents, lines, options)
+    except DuplicateError as error:  # without the advice to keep the best: no option does so here
+        role, count, example, rows = error.role, error.count, error.example, error.rows
+        raise DuplicateError(role, count, example, rows, resolvable=False) from error
+    if values.is_empty():
         raise NothingInCommonError(
             "the run has none of the judged queries, so there is nothing to average. "
             "Are the query ids the same? (-c counts missing queries as 0.)"
         )
-    return result
+    return TrecResult(lines, values, judged, missing, run_id)
+
+
+def _values(
+    judgments: InputTable, documents: InputTable, lines: Sequence[Line], options: TrecOptions
+) -> tuple[pl.DataFrame, int, int]:
+    """Return values by query, and the numbers of judged queries, and of those the run lacks."""
+    if options.deepest == 0:
+        documents = unmatched(documents)
+    metrics = _metrics(lines, options.level)
+    evaluation = prepare_evaluation(metrics, options.policies, intervals=Intervals(ci=None))
+    result = evaluate_inputs(evaluation, judgments, documents)
+    _refuse_relevant_unjudged(options.level, result.per_query)
+    judged, missing = (result.count(item) or 0 for item in ("qrels_queries", "queries_missing"))
+    return result.per_query, int(judged), int(missing)
+
+
+def _group_values(
+    qrels: Source, documents: InputTable, lines: Sequence[Line], options: TrecOptions
+) -> tuple[pl.DataFrame, int, int]:
+    """Do the same for judgments in groups: preferences, or grades of several people."""
+    assert options.rel_format != "qrels"
+    rows = read_groups(qrels, options.rel_format)
+    if options.rel_format == "qrels_jg":
+        rows = place_documents(rows, documents, "doc_desc", options.deepest)
+        metrics = [metric for line in lines for metric in line.metrics]
+        judged_only = options.judged_only
+        values = group_values(rows, metrics, level=options.level, judged_only=judged_only)
+    else:  # with equal scores, the lower id comes first
+        rows = place_documents(rows, documents, "doc_asc", options.deepest)
+        measures = [line.label for line in lines if line.label in PREFERENCE_VALUES]
+        values = preference_values(rows, measures, describe(qrels, "qrels"))
+    in_run = rows.group_by(QUERY, maintain_order=True).agg(pl.col(IN_RUN).first())[IN_RUN]
+    judged, missing = values.height, int((~in_run).sum())
+    return values if options.complete else values.filter(in_run), judged, missing
 
 
 def exit_code(error: Exception) -> int:
     """Return the exit code of trec_eval for an error."""
-    if isinstance(error, NothingInCommonError):
-        return 7
-    if isinstance(error, DuplicateError):
-        return 4
-    return 1 if isinstance(error, UnknownMeasureError) else 2
+    codes = {NothingInCommonError: 7, DuplicateError: 4, UnknownMeasureError: 1}
+    return codes.get(type(error), 2)
 
 
 def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:

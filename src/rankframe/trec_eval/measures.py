@@ -183,7 +183,7 @@ def _numbered(request: _Request) -> Line:
     """-m utility.1,-1,0,0: numbers that set parameters, whose names have commas between them."""
     names = request.measure.sets.split(",")
     numbers = request.numbers(len(names)) if request.params else request.measure.defaults
-    params: dict[str, float] = dict(zip(names, numbers, strict=True))
+    params: dict[str, Any] = dict(zip(names, numbers, strict=True))
     if request.measure.name == "utility":
         params["collection"] = request.collection
     return request.line(request.metric(**params))
