@@ -24,7 +24,7 @@ from rankframe.core.columns import (
 )
 from rankframe.core.errors import BadValueError, ColumnTypeError, DuplicateError
 from rankframe.io.column_names import InputNames
-from rankframe.io.formats.numbers import as_float, beyond_float
+from rankframe.io.formats.numbers import beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.raw_table import lazy_table
 
@@ -326,7 +326,11 @@ class InputTable:
             raise unreadable(self.name, error) from error
 
     def _number(self, column: str, source: str, dtype: pl.DataType) -> pl.Expr:
-        number = (beyond_float if column == SCORE_REST else as_float)(source, dtype)
+        if column == SCORE_REST:
+            number = beyond_float(source, dtype)
+        else:
+            text = pl.col(source).str.strip_chars() if dtype == pl.String else pl.col(source)
+            number = text.cast(pl.Float64)
         return -number if self.distance and column in (SCORE, SCORE_REST) else number
 
     def _refuse_non_numeric(self) -> None:

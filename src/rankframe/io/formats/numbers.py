@@ -16,6 +16,7 @@ import polars as pl
 from rankframe.core.columns import SCORE, SCORE_REST
 
 _WIDE = pl.Int128
+_MAYBE_LARGE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
 _LARGEST = {pl.Int64: (1 << 63) - 1, _WIDE: (1 << 127) - 1}
 # Above it, floats are further apart than 1.
 _LARGEST_EXACT = float(1 << 53)
@@ -27,14 +28,10 @@ _NUMBERS = (int, float, np.number)
 def with_rest(mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> dict[str, str]:
     """Add the rounding error of scores to a mapping of columns, if their type can have one."""
     kept = {column: source for column, source in mapping.items() if column != SCORE_REST}
-    if SCORE in kept and _may_be_large(schema[kept[SCORE]]):
+    dtype = schema[kept[SCORE]] if SCORE in kept else None
+    if dtype in _MAYBE_LARGE or (isinstance(dtype, pl.Decimal) and dtype.scale == 0):
         kept[SCORE_REST] = kept[SCORE]
     return kept
-
-
-def as_float(source: str, dtype: pl.DataType) -> pl.Expr:
-    """Return a column of numbers, or of text that holds them, as floats."""
-    return _stripped(source, dtype).cast(pl.Float64)
 
 
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
@@ -42,7 +39,7 @@ def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
 
     A column of floats is taken as the rounding error itself.
     """
-    column = _stripped(source, dtype)
+    column = pl.col(source).str.strip_chars() if dtype == pl.String else pl.col(source)
     if dtype.is_float():
         return column.cast(pl.Float64)
     kind = pl.Int64 if dtype == pl.Int64 else _WIDE  # which takes six times as long
@@ -103,14 +100,3 @@ def turned(numbers: pl.Series) -> pl.Series:
     if numbers.dtype == pl.Float64:
         return -numbers
     return pl.Series([0], dtype=pl.Int128) - numbers.cast(pl.Int128)
-
-
-def _may_be_large(dtype: pl.DataType) -> bool:
-    if isinstance(dtype, pl.Decimal):
-        return dtype.scale == 0
-    return dtype in (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
-
-
-def _stripped(source: str, dtype: pl.DataType) -> pl.Expr:
-    column = pl.col(source)
-    return column.str.strip_chars() if dtype == pl.String else column
