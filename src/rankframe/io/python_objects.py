@@ -87,12 +87,10 @@ def ranking_by_query(source: Any, name: str) -> Any:
     if not any(nested) or all(map(_is_scored, source)):
         return {"0": source}
     if not all(nested):
-        raise UnreadableInputError(
-            name,
-            f"some of its elements are lists and others are not, e.g. "
-            f"{shown(source[nested.index(False)])}",
-            "A ranking is a list of documents, or a list of such lists, one for each query",
-        )
+        odd = shown(source[nested.index(False)])
+        problem = f"some of its elements are lists and others are not, e.g. {odd}"
+        advice = "A ranking is a list of documents, or a list of such lists, one for each query"
+        raise UnreadableInputError(name, problem, advice)
     return dict(enumerate(source))
 
 
@@ -111,12 +109,9 @@ def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
     queries = read_texts(keys, name, QUERY)
     if queries.n_unique() < len(queries):
         twice = queries.filter(queries.is_duplicated()).unique(maintain_order=True)
-        raise UnreadableInputError(
-            name,
-            f"{len(twice):,} of its queries are there as different keys, e.g. {twice[0]!r} as a "
-            "number and as text",
-            "Give each query one key",
-        )
+        count = f"{len(twice):,} of its queries are there as different keys"
+        problem = f"{count}, e.g. {twice[0]!r} as a number and as text"
+        raise UnreadableInputError(name, problem, "Give each query one key")
     return queries
 
 

@@ -206,11 +206,9 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
             f"{_MOST_SLICES:,} is the most. Group its values first."
         )
     if names.is_duplicated().any():
-        raise OptionError(
-            f"by={by!r}: different values make slices of the same name, "
-            f"{names.filter(names.is_duplicated()).min()!r} ({NO_VALUE!r} stands for null). "
-            "Rename one of them."
-        )
+        twice = f"{names.filter(names.is_duplicated()).min()!r} ({NO_VALUE!r} stands for null)"
+        problem = f"by={by!r}: different values make slices of the same name, {twice}."
+        raise OptionError(f"{problem} Rename one of them.")
     return names.to_list()
 
 

@@ -141,12 +141,9 @@ def unpacked(content: bytes, name: str) -> Held:
         while part := packed.read(STEP):
             buffer.write(part)
             if buffer.tell() > max(_MOST_UNPACKED, _MOST_TIMES * len(content)):
-                raise UnreadableInputError(
-                    name,
-                    f"its {len(content):,} bytes unpack to more than {buffer.tell():,}, and what "
-                    "is unpacked here is held in memory",
-                    "Unpack it into a file, and give that",
-                )
+                grows = f"its {len(content):,} bytes unpack to more than {buffer.tell():,}"
+                problem = f"{grows}, and what is unpacked here is held in memory"
+                raise UnreadableInputError(name, problem, "Unpack it into a file, and give that")
     buffer.seek(0)
     return buffer
 

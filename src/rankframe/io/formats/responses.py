@@ -227,11 +227,9 @@ def parse_json(text: str, name: str) -> Any:
 
 def _refuse_broken(error: json.JSONDecodeError, text: str, name: str) -> NoReturn:
     if error.msg == "Extra data" and text[error.pos :].lstrip().startswith(("{", "[")):
-        raise UnreadableInputError(
-            name,
-            "it holds JSON values one after the other, each on several lines",
-            "Write each on one line (jq -c . does), or all as one array",
-        ) from error
+        problem = "it holds JSON values one after the other, each on several lines"
+        advice = "Write each on one line (jq -c . does), or all as one array"
+        raise UnreadableInputError(name, problem, advice) from error
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith(("}", "]"))
     problem = "it is JSON that is cut short" if cut else "it is no JSON"
     where = f"line {error.lineno:,}, column {error.colno:,}"
@@ -317,20 +315,17 @@ def _checked(
         named = next(
             (bad[column][0] for column in shape.fields if bad[column][0] is not None), None
         )
-        raise UnreadableInputError(
-            name,
-            f"{bad.height:,} of its {first.height:,} responses cannot be used ({reasons}), e.g. "
-            f"the {_ordinal(bad[_AT][0] + 1)}" + (f", of {shorten(named)!r}" if named else ""),
-            "Ask again: as they are, they would count as if nothing was found",
-        )
+        count = f"{bad.height:,} of its {first.height:,} responses cannot be used ({reasons})"
+        whose = f", of {shorten(named)!r}" if named else ""
+        problem = f"{count}, e.g. the {_ordinal(bad[_AT][0] + 1)}{whose}"
+        advice = "Ask again: as they are, they would count as if nothing was found"
+        raise UnreadableInputError(name, problem, advice)
     if rows[_SEVERAL].any():
         bad = rows.filter(_SEVERAL)
-        raise UnreadableInputError(
-            name,
-            f"{bad.height:,} hits have more than one value in {listing(list(shape.hit_fields))}, "
-            f"e.g. the {_ordinal(bad[RANK][0])} of the {_ordinal(bad[_AT][0] + 1)} response",
-            "Name a field with one value",
-        )
+        where = f"the {_ordinal(bad[RANK][0])} of the {_ordinal(bad[_AT][0] + 1)} response"
+        fields = listing(list(shape.hit_fields))
+        problem = f"{bad.height:,} hits have more than one value in {fields}, e.g. {where}"
+        raise UnreadableInputError(name, problem, "Name a field with one value")
     if queries is not None:
         rows = rows.with_columns(_named(queries, first.height, name).gather(rows[_AT]))
     else:
@@ -362,12 +357,10 @@ def _refuse_unnamed(first: pl.DataFrame, shape: Shape, name: str) -> None:
     ids = first[next(iter(shape.fields))].drop_nulls()
     if len(ids) == first.height > ids.n_unique() and len(shape.fields) == 1:
         twice = ids.filter(ids.is_duplicated())
-        raise UnreadableInputError(
-            name,
-            f"more than one response answers the same query ({twice.n_unique():,} of them), "
-            f"e.g. {shorten(str(twice[0]))!r}",
-            "Give each query one response, with all its hits",
-        )
+        example = f"({twice.n_unique():,} of them), e.g. {shorten(str(twice[0]))!r}"
+        problem = f"more than one response answers the same query {example}"
+        advice = "Give each query one response, with all its hits"
+        raise UnreadableInputError(name, problem, advice)
 
 
 def _named(queries: Sequence[str], count: int, name: str) -> pl.Series:

@@ -208,11 +208,9 @@ def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes
                 yield rest[:end]
                 rest = rest[end:]
             elif len(rest) > _LONGEST:
-                raise UnreadableInputError(
-                    name,
-                    f"one of its lines has more than {len(rest):,} bytes",
-                    "Is a quotation mark missing?" if quotes else "",
-                )
+                advice = "Is a quotation mark missing?" if quotes else ""
+                problem = f"one of its lines has more than {len(rest):,} bytes"
+                raise UnreadableInputError(name, problem, advice)
     if rest:
         yield rest
 
