@@ -32,9 +32,9 @@ from rankframe.core.errors import (
     UnknownOptionError,
     UnorderedRunError,
     UnreadableInputError,
+    naming_the_run,
 )
 from rankframe.core.messages import Option
-from rankframe.core.wording import naming_the_run
 
 PAIR = {"query_id": "q17", "doc_id": "d302"}
 # Text of the user's that reads like an option of ours.

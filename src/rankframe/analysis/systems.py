@@ -15,10 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Intervals, Policies, Progress, Report
-from rankframe.core.wording import naming_the_run
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import check

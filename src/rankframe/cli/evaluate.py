@@ -19,10 +19,9 @@ from rankframe.cli.completion import metrics_of
 from rankframe.cli.inputs import open_inputs, runs_by_name
 from rankframe.cli.options import STATISTICS, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, PairPolicies, Policies, Storage
-from rankframe.core.wording import naming_the_run
 
 if TYPE_CHECKING:
     from rankframe.engine.result import Result

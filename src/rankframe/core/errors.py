@@ -6,7 +6,8 @@ what to do; with options as arguments of a function, or as flags of a command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rankframe.core.messages import (
@@ -57,6 +58,16 @@ def _restored(
     RankframeError.__init__(error, *parts)
     vars(error).update(facts)
     return error
+
+
+@contextmanager
+def naming_the_run(name: str) -> Iterator[None]:
+    """Name the run in errors about it: "run b has 14 duplicate …"."""
+    try:
+        yield
+    except RankframeError as error:
+        error.run = name
+        raise
 
 
 class UnreadableInputError(RankframeError):

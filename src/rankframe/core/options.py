@@ -60,11 +60,14 @@ def is_number(value: object) -> bool:
         return False
 
 
-def is_count(value: object) -> bool:
+def is_whole(value: object) -> bool:
+    """Tell whether a value is a whole number; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_count(value: Any) -> bool:
     """Tell whether a value is a whole number of at least 1, and of at most 64 bits."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        return False
-    return 1 <= int(value) <= _LARGEST
+    return is_whole(value) and 1 <= int(value) <= _LARGEST
 
 
 class Check(NamedTuple):
@@ -81,10 +84,6 @@ class Check(NamedTuple):
             raise OptionError(Option(name, bare=True), problem)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
 def _is_settings(value: Any) -> bool:
     return (
         isinstance(value, Mapping)
@@ -98,7 +97,7 @@ REPLICATES = Check(
     lambda value: is_count(value) and 100 <= value <= 100_000,
     "a whole number from 100 to 100,000",
 )
-_WHOLE = Check(_is_whole, "a whole number")
+_WHOLE = Check(is_whole, "a whole number")
 _CONFIDENCE = Check(
     lambda value: is_number(value) and 0.5 <= value < 1,
     "a number from 0.5 to below 1, such as 0.95",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from rankframe.core.errors import RankframeError
 from rankframe.core.options import Average
 
 UNDEFINED = "undefined"
@@ -170,16 +168,6 @@ def markdown_text(text: str) -> str:
     """
     escaped = _ENTITY.sub("&amp;", plain_text(" ".join(text.split()))).replace("<", "&lt;")
     return _MARKDOWN.sub(r"\\\1", escaped)
-
-
-@contextmanager
-def naming_the_run(name: str) -> Iterator[None]:
-    """Name the run in errors about it: "run b has 14 duplicate …"."""
-    try:
-        yield
-    except RankframeError as error:
-        error.run = name
-        raise
 
 
 def outcomes_text(row: Mapping[str, Any]) -> str:

@@ -23,10 +23,10 @@ from rankframe.core.errors import (
     MetricParameterError,
     OptionError,
     SparkError,
+    naming_the_run,
 )
 from rankframe.core.messages import number_of
 from rankframe.core.options import is_count
-from rankframe.core.wording import naming_the_run
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation, Sides
 from rankframe.engine.finish import FindIds, finish, replicates_for_gaps

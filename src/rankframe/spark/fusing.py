@@ -17,8 +17,8 @@ from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import ROW_BYTES, LoadedRuns, named_runs, unscored
 from rankframe.analysis.fusion.training import Hits, judge_runs
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
+from rankframe.core.errors import naming_the_run
 from rankframe.core.options import takes_options
-from rankframe.core.wording import naming_the_run
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns, units_of
 from rankframe.spark.driver import (

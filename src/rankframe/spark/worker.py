@@ -17,8 +17,7 @@ from uuid import uuid4
 import polars as pl
 
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import DuplicateError, RankframeError
-from rankframe.core.wording import naming_the_run
+from rankframe.core.errors import DuplicateError, RankframeError, naming_the_run
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.result import SMALL

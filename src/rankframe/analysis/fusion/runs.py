@@ -25,9 +25,9 @@ from rankframe.core.errors import (
     EmptyInputError,
     OptionError,
     UnreadableInputError,
+    naming_the_run,
 )
 from rankframe.core.messages import masked, shown
-from rankframe.core.wording import naming_the_run
 from rankframe.engine.memory import bytes_at_once, count_partitions
 from rankframe.engine.partitions import HashedInput
 from rankframe.frames.pair_sides import Side, index_ranking

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import QUERY, RANK
+from rankframe.core.errors import naming_the_run
 from rankframe.core.options import Policies
-from rankframe.core.wording import naming_the_run
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.lazy_frames import judge
 from rankframe.io.input_table import InputTable

@@ -20,10 +20,9 @@ from rankframe.analysis.fusion.runs import unscored
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.tune import tune
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import shown
 from rankframe.core.options import Intervals, Policies
-from rankframe.core.wording import naming_the_run
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import hold

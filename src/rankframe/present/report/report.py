@@ -26,7 +26,7 @@ from rankframe.analysis.gate_rules import Demands, read_demands
 from rankframe.analysis.systems import Runs, depth_of
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError, OutputError
+from rankframe.core.errors import OptionError, OutputError, naming_the_run
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import (
     CompareOptions,
@@ -38,7 +38,6 @@ from rankframe.core.options import (
     Storage,
     takes_options,
 )
-from rankframe.core.wording import naming_the_run
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.judged_metrics import JudgedMetrics
