@@ -32,7 +32,7 @@ from rankframe.core.options import Correction, Intervals, Method, Test
 from rankframe.engine.accumulator import WHOLE, sum_by_slice
 from rankframe.engine.finish import summarise, summarise_gaps
 from rankframe.engine.plan import ABOVE, BELOW, PerQuery
-from rankframe.io.queries import Known
+from rankframe.io.queries import QueryAttributes
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.bootstrap import BootstrapBuckets, QueryBuckets
 from rankframe.stats.gaps import gap_between
@@ -192,7 +192,9 @@ def means(experiment: int, rng: np.random.Generator) -> Outcomes:
     return found
 
 
-def _one_system(experiment: int, rng: np.random.Generator, n: int) -> tuple[PerQuery, Known]:
+def _one_system(
+    experiment: int, rng: np.random.Generator, n: int
+) -> tuple[PerQuery, QueryAttributes]:
     values = {label: kind(ndtr(rng.standard_normal(n))) for label, kind in KINDS.items()}
     common, (same,) = numbers(rng, n, 1, correlation=1.0)
     values[WEIGHTED] = ndcg(ndtr(same))
@@ -210,7 +212,7 @@ def _one_system(experiment: int, rng: np.random.Generator, n: int) -> tuple[PerQ
             }
         )
     )
-    return computed, Known(_weights(rng, common))
+    return computed, QueryAttributes(_weights(rng, common))
 
 
 def _weights(rng: np.random.Generator, common: Floats) -> Floats:
@@ -388,7 +390,7 @@ def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
                 "ndcg": ndcg(ndtr(normal + shifts[of])),
             }
             computed = PerQuery(pl.DataFrame(values))
-            sums = sum_by_slice(wanted[:1], computed, Known(None, (of,)), intervals)
+            sums = sum_by_slice(wanted[:1], computed, QueryAttributes(None, (of,)), intervals)
             slices = {
                 ("g", str(n)): sums[0, n].finish(wanted[:1], intervals, {0}) for n in range(count)
             }

@@ -15,7 +15,7 @@ from rankframe.analysis.systems import Runs, System
 from rankframe.core.options import Policies, Unpaired
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.plan import ABOVE, BELOW, PerQuery
-from rankframe.io.queries import Known, read_attributes
+from rankframe.io.queries import QueryAttributes, read_attributes
 from rankframe.metrics.names import resolve
 from tests.support.compared import (
     ATTRIBUTES,
@@ -120,7 +120,7 @@ KNOWN_OF_THEM = pl.DataFrame(
 def test_each_query_is_in_one_slice_of_each_way() -> None:
     attributes = read_attributes(KNOWN_OF_THEM, by=["locale", ("locale", "size")])
     assert attributes is not None
-    found = slices_of(attributes, attributes.of(SOME))
+    found = slices_of(attributes, attributes.look_up(SOME))
     assert [(f"{some.by}: {some.name}", some.rows.tolist()) for some in found] == [
         ("locale: de", [1, 3]),
         ("locale: en", [0]),
@@ -136,7 +136,7 @@ def test_each_query_is_in_one_slice_of_each_way() -> None:
 
 
 def test_nothing_is_sliced_where_nothing_is_known() -> None:
-    assert slices_of(None, Known()) == []
+    assert slices_of(None, QueryAttributes()) == []
 
 
 def test_unpaired_queries_are_an_error(refusal) -> None:

@@ -16,7 +16,7 @@ from rankframe.engine.finish import summarise
 from rankframe.engine.ledger import Counts, first
 from rankframe.engine.plan import PerQuery
 from rankframe.io.opening import open_table
-from rankframe.io.queries import Known, read_attributes
+from rankframe.io.queries import QueryAttributes, read_attributes
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.bootstrap import BootstrapBuckets
 from rankframe.stats.intervals import percentile_interval
@@ -231,7 +231,7 @@ def test_values_too_large_to_resample_have_no_bootstrap_but_a_t_interval() -> No
 def test_slices_are_tallied_beside_all_queries() -> None:
     metrics = resolve(["map", "mrr"])
     frame = pl.DataFrame({"query_id": list("abcd"), "map": [0.1, 0.2, 0.3, 0.4], "mrr": [1.0] * 4})
-    known = Known(None, (np.array([0, 1, 0, 2]), np.array([5, 5, 5, 5])))
+    known = QueryAttributes(None, (np.array([0, 1, 0, 2]), np.array([5, 5, 5, 5])))
     found = sum_by_slice(metrics, PerQuery(frame), known, Intervals(None))
     queries = {key: tally.sums[0].queries for key, tally in found.items()}
     assert queries == {WHOLE: 4, (0, 0): 2, (0, 1): 1, (0, 2): 1, (1, 5): 4}
@@ -244,11 +244,11 @@ def test_a_slice_draws_its_own_queries() -> None:
     metrics, intervals = resolve(["map"]), Intervals(replicates=100)
     values = np.random.default_rng(1).random(40)
     frame = pl.DataFrame({"query_id": [f"q{at}" for at in range(40)], "map": values})
-    known = Known(None, (np.arange(40) % 2,))
+    known = QueryAttributes(None, (np.arange(40) % 2,))
     found = sum_by_slice(metrics, PerQuery(frame), known, intervals)
     for number in (0, 1):
         own = frame.filter(pl.Series(known.slices[0] == number))
-        alone = sum_by_slice(metrics, PerQuery(own), Known(), intervals)[WHOLE]
+        alone = sum_by_slice(metrics, PerQuery(own), QueryAttributes(), intervals)[WHOLE]
         bounds = alone.finish(metrics, intervals).bounds
         assert found[0, number].finish(metrics, intervals).bounds == bounds != (None,)
 

@@ -21,7 +21,7 @@ def test_two_of_several_runs_and_only_the_queries_asked_for() -> None:
     runs = {name: open_table(run, "run") for name, run in RUNS.items()}
     lists = Lists.read(pl.Series("query_id", ["q1"]), open_table(QRELS, "qrels"), runs, Policies())
     asked = pl.Series("query_id", ["q1"])
-    found = lists.documents(asked, "old", "new", 2, Described.of(titles={"a": "An a"}))
+    found = lists.documents(asked, "old", "new", 2, Described.from_sources(titles={"a": "An a"}))
     assert found.rows() == [
         ("q1", "x", None, 2, 1, "up", None),
         ("q1", "y", None, None, 2, "entered", None),

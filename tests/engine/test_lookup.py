@@ -341,8 +341,8 @@ def test_judgments_that_serve_several_runs_are_kept_by_their_rule_for_duplicates
 
 
 def test_what_was_found_in_a_run_that_is_looked_at_again_is_kept() -> None:
-    left = replace(open_table({"q": {"a": 1}}, "qrels"), made={})
-    right = replace(open_table({"q": {"x": 2.0, "a": 1.0}}, "run"), made={})
+    left = replace(open_table({"q": {"a": 1}}, "qrels"), cache={})
+    right = replace(open_table({"q": {"x": 2.0, "a": 1.0}}, "run"), cache={})
     first = Lookup.of(left, right, Policies(), []).found()
     assert Lookup.of(left, right, Policies(missing="skip"), []).found() is first
     assert Lookup.of(left, right, Policies(k_max=1), []).found() is not first

@@ -47,7 +47,7 @@ def test_what_has_no_texts_is_refused(source: Any, said: str, refusal) -> None:
 
 
 def test_attributes_weights_and_words_of_queries() -> None:
-    told = Described.of(QUERIES, weight="traffic")
+    told = Described.from_sources(QUERIES, weight="traffic")
     ids = pl.Series("query_id", ["q2", "q1"])
     assert told.attributes(ids).to_dict(as_series=False) == {
         "query_id": ["q2", "q1"],
@@ -62,12 +62,12 @@ def test_attributes_weights_and_words_of_queries() -> None:
 
 
 def test_texts_of_their_own_go_before_those_of_the_table() -> None:
-    told = Described.of(QUERIES, query_text={"q1": "blue"})
+    told = Described.from_sources(QUERIES, query_text={"q1": "blue"})
     assert told.texts(pl.Series(["q1", "q2"])) == {"q1": "blue"}
 
 
 def test_weights_that_are_not_there_are_refused(refusal) -> None:
-    assert "weight= needs queries=" in refusal(Described.of, weight="traffic")
-    assert "trafic" in refusal(Described.of, QUERIES, weight="trafic")
-    told = Described.of(QUERIES, weight="traffic")
+    assert "weight= needs queries=" in refusal(Described.from_sources, weight="traffic")
+    assert "trafic" in refusal(Described.from_sources, QUERIES, weight="trafic")
+    told = Described.from_sources(QUERIES, weight="traffic")
     assert "no weight" in refusal(told.weights, pl.Series("query_id", ["q1", "q9"]))

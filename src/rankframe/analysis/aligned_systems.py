@@ -41,10 +41,10 @@ from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
     Attributes,
     By,
-    Known,
-    asked_of,
+    QueryAttributes,
     read_attributes,
-    refuse_strangers,
+    refuse_unknown_queries,
+    shared_columns_of,
     slicings,
 )
 from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
@@ -79,7 +79,7 @@ class Systems:
     unpaired_note: str = ""
     # judged queries that runs lack
     lacks: Sequence[Lack] = ()
-    attributes: Known = Known()  # noqa: RUF009 (frozen)
+    attributes: QueryAttributes = QueryAttributes()  # noqa: RUF009 (frozen)
     metrics: Sequence[Metric] = ()
     # all queries, and every slice of them that was requested
     subsets: Sequence[Subset] = ()
@@ -155,8 +155,10 @@ class SystemInputs:
             refuse_unshared(by_name)
         systems = align(by_name, self.averaged, self.unpaired)
         queries = systems.queries
-        looked_up = Known() if self.attributes is None else self.attributes.of(queries)
-        refuse_strangers(looked_up.absent, len(queries), queries)
+        looked_up = (
+            QueryAttributes() if self.attributes is None else self.attributes.look_up(queries)
+        )
+        refuse_unknown_queries(looked_up.absent, len(queries), queries)
         if any(metric.average == "weighted" for metric in self.averaged):
             looked_up.refuse_unweighted(len(queries))
         slices = slices_of(self.attributes, looked_up)
@@ -202,11 +204,11 @@ def open_systems(
     computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
-        refuse_absent_columns(columns, queries=asked_of(attributes))
+        refuse_absent_columns(columns, queries=shared_columns_of(attributes))
     return SystemInputs(systems, runs, chosen, attributes, unpaired, missing, requested)
 
 
-def slices_of(attributes: Attributes | None, attribute_values: Known) -> list[Subset]:
+def slices_of(attributes: Attributes | None, attribute_values: QueryAttributes) -> list[Subset]:
     """Return every slice of the queries that have attributes."""
     if attributes is None:
         return []

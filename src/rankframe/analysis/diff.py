@@ -20,7 +20,7 @@ from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.engine.lists import Lists, named_case
 from rankframe.engine.result import Exported
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import Described, Known, read_attributes
+from rankframe.io.queries import Described, QueryAttributes, read_attributes
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.paired import differences
 
@@ -108,7 +108,7 @@ def diff(
     if isinstance(only, str) or not isinstance(only, Iterable | None):
         raise OptionError(f"only takes a list of query ids, not {only!r}.")
     policies = Policies.from_options(options)
-    described = Described.of(
+    described = Described.from_sources(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
     )
     attributes = None
@@ -121,11 +121,13 @@ def diff(
         [chosen],
         depths=None,
         attributes=attributes,
-        requested={} if described.queries is None else described.queries.asked,
+        requested={} if described.queries is None else described.queries.shared_columns,
     )
     averages = []
     for system in systems.values():
-        looked_up = Known() if attributes is None else attributes.of(system.values[QUERY])
+        looked_up = (
+            QueryAttributes() if attributes is None else attributes.look_up(system.values[QUERY])
+        )
         averages.append(average_values(chosen, system.computed, looked_up.weights))
     before, after = systems.values()
     per_query = side_by_side(chosen, before.values, after.values, described)

@@ -27,7 +27,7 @@ from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.queries import Attributes, asked_of
+from rankframe.io.queries import Attributes, shared_columns_of
 from rankframe.metrics.names import Metric, parse
 
 _DEFAULT_DEPTH = 10
@@ -137,7 +137,7 @@ def evaluate_runs(
         with naming_the_run(repr(name)):
             opened.append(open_run(source, policies, runs.columns, limit=limit))
     inputs = [*([] if qrels is None else [qrels]), *opened, *evaluation.others]
-    requested = asked_of(attributes) if requested is None else requested
+    requested = shared_columns_of(attributes) if requested is None else requested
     refuse_absent_columns(runs.columns, *inputs, queries=requested)
     left = evaluation.left(None) if qrels is None else qrels
     tables = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)

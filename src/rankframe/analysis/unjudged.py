@@ -34,7 +34,7 @@ from rankframe.engine.memory import Held
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithHoles, unlisted_holes
-from rankframe.io.queries import Attributes, Known
+from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import number_segments, query_blocks, sort_order
 from rankframe.metrics.gain import discounted, gain_rows
@@ -158,7 +158,7 @@ class _Unjudged:
         """Find the unjudged documents of a run that was matched with judgments."""
         part, kind = found.select(), None
         queries = part.queries
-        looked_up = Known() if attributes is None else attributes.of(queries)
+        looked_up = QueryAttributes() if attributes is None else attributes.look_up(queries)
         listed = needs_documents(plan, policies)
         # A grade that a mapping of gains lacks is counted in all queries.
         mapped = any(isinstance(metric.params.get("gain"), Mapping) for metric in plan.metrics)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rankframe.core.options import Intervals
 from rankframe.engine.ledger import Counts
 from rankframe.engine.plan import ABOVE, BELOW, PerQuery
-from rankframe.io.queries import Attributes, Known
+from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.segments import segment_starts
 from rankframe.metrics.metric import Metric
 from rankframe.stats.bootstrap import BootstrapBuckets, bootstrap_ratios, can_resample, hash_ids
@@ -355,7 +355,7 @@ class SliceSums:
 
 
 def sum_by_slice(
-    metrics: Sequence[Metric], values: PerQuery, attributes: Known, intervals: Intervals
+    metrics: Sequence[Metric], values: PerQuery, attributes: QueryAttributes, intervals: Intervals
 ) -> dict[SliceKey, SliceSums]:
     """Sum up values over all queries, and over the queries of every slice."""
     terms = [Terms.of(metric, values, attributes.weights) for metric in metrics]
@@ -450,7 +450,7 @@ class Accumulator:
     def add(self, values: PerQuery, counts: Counts) -> None:
         """Add the values of queries, and what was counted for them."""
         attributes = self.averages.attributes
-        joined = Known() if attributes is None else attributes.of(values.queries)
+        joined = QueryAttributes() if attributes is None else attributes.look_up(values.queries)
         self.parts.append(values)
         self._joined = False
         self.counts = self.counts.merge(counts.with_queries(values.height, joined))

@@ -28,7 +28,7 @@ from rankframe.engine.result import RESULT_FILES, SLICES_SCHEMA, SMALL, SUMMARY_
 from rankframe.io.batches import some_ids
 from rankframe.io.input_table import InputTable
 from rankframe.io.outputs import fresh_folder
-from rankframe.io.queries import NO_VALUE, refuse_strangers, unweighted_error
+from rankframe.io.queries import NO_VALUE, refuse_unknown_queries, unweighted_error
 from rankframe.metrics.metric import Metric
 from rankframe.stats.gaps import gap_between, gap_interval
 from rankframe.stats.intervals import around
@@ -137,7 +137,7 @@ def check(
         if counts.lacking is not None and policies.missing == "error":
             raise MissingQueriesError(counts.missing, counts.qrels_queries, counts.lacking)
     if counts.absent:
-        refuse_strangers(counts.absent, counts.evaluated, accumulator.join().queries)
+        refuse_unknown_queries(counts.absent, counts.evaluated, accumulator.join().queries)
     if counts.unweighted:
         raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
 

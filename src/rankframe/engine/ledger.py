@@ -19,7 +19,7 @@ from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
 from rankframe.frames.pair import Pairs
 from rankframe.io.input_table import InputTable
-from rankframe.io.queries import Known
+from rankframe.io.queries import QueryAttributes
 from rankframe.stats.exact import Exact, exact_sum
 
 TOP = 10
@@ -51,7 +51,7 @@ class Counts:
     def rows(self) -> tuple[int, int]:
         """Return how many rows of each side were read."""
 
-    def with_queries(self, queries: int, attributes: Known) -> Self:  # noqa: ARG002 (of runs alone)
+    def with_queries(self, queries: int, attributes: QueryAttributes) -> Self:  # noqa: ARG002 (of runs alone)
         """Return the counts with the numbers of queries evaluated, absent and without weight."""
         return self
 
@@ -121,7 +121,7 @@ class RunCounts(Counts):
         """Return how many rows beside the run, and of the run, were read."""
         return self.left_rows, self.run_rows
 
-    def with_queries(self, queries: int, attributes: Known) -> RunCounts:
+    def with_queries(self, queries: int, attributes: QueryAttributes) -> RunCounts:
         """Return the counts with the numbers of queries evaluated, absent and without weight."""
         return replace(
             self,

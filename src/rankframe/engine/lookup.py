@@ -55,7 +55,7 @@ class Lookup:
         """
         left, right = (qrels.frame, run.frame) if as_text else comparable(qrels, run)
         # Judgments that are held for several runs are prepared once.
-        cache = {} if qrels.made is None else qrels.made
+        cache = {} if qrels.cache is None else qrels.cache
         key = IndexedJudgments, *left.collect_schema().items(), policies.duplicates
         if key not in cache:
             cache[key] = read_judgments(qrels, left, policies.duplicates, at_once)
@@ -65,7 +65,7 @@ class Lookup:
 
     def found(self, on_progress: OnProgress = ignore_progress) -> RunMatches:
         """Read the run, whatever the order of its rows; once, if it is looked at several times."""
-        cache = self.run.scanned.made
+        cache = self.run.scanned.cache
         if cache is None:
             return read_batches(self.run, self.nothing_found, on_progress)
         found = cache.get(self._key)

@@ -338,12 +338,12 @@ def hold(
 
 def _kept(scanned: InputTable) -> InputTable:
     """Return an input that keeps what is computed from it."""
-    return scanned if scanned.made is not None else replace(scanned, made={})
+    return scanned if scanned.cache is not None else replace(scanned, cache={})
 
 
 def _read(scanned: InputTable, *, max_rows: int | None = None) -> InputTable:
     """Read the rows of an input into memory, unless there are more than `max_rows`."""
-    if scanned.made is not None:
+    if scanned.cache is not None:
         return scanned
     rows = scanned.raw.select(
         pl.col(original).alias(column) for column, original in scanned.mapping.items()
@@ -355,4 +355,4 @@ def _read(scanned: InputTable, *, max_rows: int | None = None) -> InputTable:
     if max_rows is not None and frame.height > max_rows:
         return scanned
     same = {name: name for name in frame.columns}
-    return replace(scanned.changed(frame.lazy()), mapping=same, seekable=True, made={})
+    return replace(scanned.changed(frame.lazy()), mapping=same, seekable=True, cache={})

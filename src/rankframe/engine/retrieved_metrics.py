@@ -233,7 +233,7 @@ class RetrievedValues:
             values = per_query_values(metrics.plan, rows)  # pyright: ignore[reportArgumentType]
         slices: tuple[NDArray[np.int64], ...] = ()
         if metrics.documents and metrics.attributes is not None:
-            slices = metrics.attributes.of(rows.queries).slices
+            slices = metrics.attributes.look_up(rows.queries).slices
         counts = RunCounts(
             run_rows=batch.height,
             lists=len(rows.lists),

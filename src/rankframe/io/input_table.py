@@ -244,10 +244,11 @@ class InputTable:
         distance: whether the score is a distance, which is negated as it is read.
         ordered: what orders a run, in words.
         unused: the columns of a run that are not used.
-        asked: our columns that `columns=` names for no input in particular → whether they are here.
+        shared_columns: our columns that `columns=` names for no input in particular → whether they
+            are here.
         grade: the grade of every row, if there is no column of grades.
         part: whether these are some rows of an input, so that there may be none.
-        made: results that are kept for further work on the same rows, if these are in memory.
+        cache: results that are kept for further work on the same rows, if these are in memory.
         files: the temporary files with the rows, which live as long as this object.
         limit: how many bytes may be in memory at once; None without a limit.
         note: how the format was recognised, if that is worth a line in the ledger.
@@ -267,10 +268,10 @@ class InputTable:
     distance: bool = False
     ordered: str = ""
     unused: tuple[str, ...] = ()
-    asked: Mapping[str, bool] = field(default_factory=dict)
+    shared_columns: Mapping[str, bool] = field(default_factory=dict)
     grade: float | None = None
     part: bool = False
-    made: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
+    cache: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
     files: object = field(default=None, compare=False, repr=False)
     limit: int | None = field(default=None, compare=False)
     note: str = ""

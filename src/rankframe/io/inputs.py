@@ -121,8 +121,10 @@ def refuse_absent_columns(
     Call this when all inputs are open. `queries`: which of the columns the frame of queries has.
     """
     for column, name in (columns or {}).items():
-        lacking = {t.role: list(t.raw.collect_schema()) for t in inputs if column in t.asked}
-        present = [t.asked[column] for t in inputs if column in t.asked]
+        lacking = {
+            t.role: list(t.raw.collect_schema()) for t in inputs if column in t.shared_columns
+        }
+        present = [t.shared_columns[column] for t in inputs if column in t.shared_columns]
         present += [queries[column]] if queries and column in queries else []
         if not present or any(present):
             continue

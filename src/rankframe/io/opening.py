@@ -140,7 +140,7 @@ def open_table(
         ranked=ranked,
         lists=lists,
         numbered=lists is None,
-        asked=present,
+        shared_columns=present,
         note=opened.note,
         files=opened.files,
         limit=limit,

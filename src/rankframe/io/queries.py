@@ -64,9 +64,9 @@ class Attributes:
     # for each way of slicing: what it is called, and the names of its slices
     slices: tuple[tuple[str, tuple[str, ...]], ...] = ()
     # of the columns asked for of no side in particular: our column → whether it is here
-    asked: Mapping[str, bool] = field(default_factory=dict)
+    shared_columns: Mapping[str, bool] = field(default_factory=dict)
 
-    def of(self, queries: pl.Series) -> Known:
+    def look_up(self, queries: pl.Series) -> QueryAttributes:
         """Look up the weights and slices of these queries."""
         found = queries.to_frame().join(
             self.frame.with_columns(_here=pl.lit(value=True)),
@@ -81,13 +81,13 @@ class Attributes:
             last = names.index(nothing) if nothing in names else len(names)
             numbers.append(found[f"_{number}"].fill_null(last).to_numpy())
         if WEIGHT not in found.columns:
-            return Known(None, tuple(numbers), absent)
+            return QueryAttributes(None, tuple(numbers), absent)
         weight = found[WEIGHT]
         proper = ((weight >= 0) & (weight <= LARGEST_WEIGHT)).fill_null(value=False)
         improper = queries.filter(~proper)
         first = cast("str | None", improper.min())
         weights = weight.set(~proper, 0.0).to_numpy()
-        return Known(
+        return QueryAttributes(
             weights, tuple(numbers), absent, len(improper), None if first is None else str(first)
         )
 
@@ -103,7 +103,7 @@ class Attributes:
 
 
 @dataclass(frozen=True)
-class Known:
+class QueryAttributes:
     """Weights and slices of some queries, in their order."""
 
     # 0 where a query has no proper weight
@@ -122,7 +122,7 @@ class Known:
             raise unweighted_error(self.unweighted, queries, self.example)
 
 
-def refuse_strangers(absent: int, queries: int, ids: pl.Series) -> None:
+def refuse_unknown_queries(absent: int, queries: int, ids: pl.Series) -> None:
     """Refuse a frame of queries that has none of the evaluated queries.
 
     `ids` are a few of these, for the message.
@@ -176,7 +176,7 @@ def read_attributes(
         codes = pl.col(f"_{number}").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
         frame = frame.with_columns(codes)
         slices.append((_JOIN.join(way), tuple(names)))
-    return Attributes(frame, tuple(slices), table.asked)
+    return Attributes(frame, tuple(slices), table.shared_columns)
 
 
 def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
@@ -189,9 +189,9 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
     return load_unique(replace(queries, mapping=mapping))
 
 
-def asked_of(attributes: Attributes | None) -> Mapping[str, bool]:
+def shared_columns_of(attributes: Attributes | None) -> Mapping[str, bool]:
     """Return which of our columns that are named for no input in particular queries have."""
-    return {} if attributes is None else attributes.asked
+    return {} if attributes is None else attributes.shared_columns
 
 
 def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
@@ -366,7 +366,7 @@ class Described:
     titles: Texts | None = None
 
     @classmethod
-    def of(
+    def from_sources(
         cls,
         queries: Source | None = None,
         *,
@@ -397,7 +397,7 @@ class Described:
         """Read the weights of queries, each of which must have one; None without weights."""
         if self.queries is None or self.weight is None:
             return None
-        weights = Attributes(read_weights(self.queries, self.weight)).of(queries)
+        weights = Attributes(read_weights(self.queries, self.weight)).look_up(queries)
         weights.refuse_unweighted(len(queries))
         return pl.Series(WEIGHT, weights.weights, pl.Float64)
 

@@ -34,7 +34,13 @@ from rankframe.engine.evaluate import evaluate
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.queries import Attributes, By, asked_of, read_attributes, refuse_strangers
+from rankframe.io.queries import (
+    Attributes,
+    By,
+    read_attributes,
+    refuse_unknown_queries,
+    shared_columns_of,
+)
 from rankframe.metrics.names import Metric, resolve
 
 Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]
@@ -161,7 +167,7 @@ def curve(
     attributes = read_attributes(queries, by=by, columns=columns)
     judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     ranking = open_run(run, policies, columns)
-    refuse_absent_columns(columns, judgments, ranking, queries=asked_of(attributes))
+    refuse_absent_columns(columns, judgments, ranking, queries=shared_columns_of(attributes))
     population = read_population(judgments, ranking, policies, distance=scores == "distance")
 
     def draw(curves: Ints) -> pl.DataFrame:
@@ -209,8 +215,8 @@ def _draw_slices(
 ) -> pl.DataFrame:
     """Return a curve for each slice of the queries, one way of slicing after the other."""
     frames = []
-    looked_up = attributes.of(queries)
-    refuse_strangers(looked_up.absent, len(queries), queries)
+    looked_up = attributes.look_up(queries)
+    refuse_unknown_queries(looked_up.absent, len(queries), queries)
     for way, numbers in enumerate(looked_up.slices):
         points = draw(numbers)
         by, names = attributes.slices[way]

@@ -37,7 +37,7 @@ from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.memory import estimated_need, for_rows, limit_of, size_text
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import Known, read_attributes, refuse_strangers
+from rankframe.io.queries import QueryAttributes, read_attributes, refuse_unknown_queries
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
@@ -140,8 +140,8 @@ def tune(
         refuse_unshared(systems)
     judgments, inputs = cached.left, dict(zip(names, cached.rights, strict=True))
     ids = systems[names[0]].values[QUERY]
-    of_queries = Known() if attributes is None else attributes.of(ids)
-    refuse_strangers(of_queries.absent, len(ids), ids)
+    of_queries = QueryAttributes() if attributes is None else attributes.look_up(ids)
+    refuse_unknown_queries(of_queries.absent, len(ids), ids)
     if tuned_by.average == "weighted":
         of_queries.refuse_unweighted(len(ids))
     single_runs = {

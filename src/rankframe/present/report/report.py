@@ -125,7 +125,7 @@ def report(
     policies = SharedPolicies.from_options(options)
     demands = None if rules is None else read_demands(rules)
     chosen = _metrics(metrics, demands)
-    described = Described.of(
+    described = Described.from_sources(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
     )
     tables = _held(qrels, systems, described, policies, columns)
@@ -224,7 +224,7 @@ def _held(
         with naming_the_run(repr(name)):
             runs.append(io.open_run(source, policies, columns))
     judgments = io.open_judgments(qrels, columns, relevance=policies.relevance)
-    attributes = None if described.queries is None else described.queries.asked
+    attributes = None if described.queries is None else described.queries.shared_columns
     io.refuse_absent_columns(columns, judgments, *runs, queries=attributes)
     return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
 
