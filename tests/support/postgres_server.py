@@ -55,7 +55,7 @@ def serving() -> Iterator[str]:
             stdout=log, stderr=log, cwd=folder, **become,
         ) as process:  # fmt: skip
             try:
-                _wait(port)
+                _wait(where / "pg_isready", port)
                 word = PASSWORD.replace(":", "%3A")
                 yield f"postgresql://{USER}:{word}@127.0.0.1:{port}/postgres"
             finally:
@@ -64,12 +64,12 @@ def serving() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait(port: int) -> None:
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
+def _wait(ready: Path, port: int) -> None:
+    """Wait until the server accepts connections: before that, it listens but refuses them."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        asked = [ready, "-q", "-h", "127.0.0.1", "-p", str(port)]
+        if subprocess.run(asked, check=False, capture_output=True).returncode == 0:
             return
+        time.sleep(0.05)
     raise AssertionError("PostgreSQL does not answer")
