@@ -13,6 +13,8 @@ settings.load_profile("rankframe")
 
 @pytest.fixture(autouse=True)
 def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
+    if not isinstance(request.node, pytest.DoctestItem):
+        return
     qrels = {"q": {"a": 3, "b": 1, "c": 1, "d": 0}}
     run = {"q": {"a": 4.0, "x": 3.0, "c": 2.0, "d": 1.0}}
     about = [("a", "1"), ("c", "2"), ("c", "1"), ("b", "2"), ("e", "2")]
