@@ -18,6 +18,7 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
+    """Hide what was collected from the garbage collector."""
     gc.freeze()
     gc.enable()
 

@@ -122,9 +122,7 @@ def mutants_of(path: Path) -> list[Mutant]:
     for node, function, earlier in _mutable_nodes(tree):
         for variant, (kind, _) in enumerate(_changes(node, earlier)):
             lines = (function.lineno, cast("int", function.end_lineno)) if function else (0, 0)
-            found.append(
-                Mutant(str(path), node.lineno, kind, places[node], variant, lines, digest)
-            )
+            found.append(Mutant(str(path), node.lineno, kind, places[node], variant, lines, digest))
     return sorted(found, key=lambda mutant: (mutant.line, mutant.node, mutant.variant))
 
 
@@ -178,7 +176,7 @@ def _left_alone(node: ast.AST) -> bool:
     return False
 
 
-def _changes(node: Any, earlier: set[str]) -> list[tuple[str, ast.AST]]:
+def _changes(node: Any, earlier: set[str]) -> list[tuple[str, ast.AST]]:  # noqa: PLR0911, PLR0912
     """Return the changes of a node: what kind each is, and the node that takes its place."""
 
     def altered(**fields: object) -> ast.AST:
@@ -297,7 +295,7 @@ def draw(count: int, seed: int, only: str = "") -> list[Mutant]:
 # In a worker
 
 
-@dataclass
+@dataclass(eq=False)
 class Worker:
     """A plugin of pytest: collects the tests once, and then does what it is asked, line by line."""
 
@@ -322,6 +320,7 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        gc.unfreeze()  # conftest.py hides from the garbage collector what this module looks for
         self.items = {item.nodeid: item for item in session.items}
         self.answer(tests=list(self.items), seconds=time.perf_counter() - self.started)
         for line in self.commands:
@@ -471,7 +470,7 @@ def work(paths: list[str]) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     STORE.mkdir(exist_ok=True)
     log = os.open(STORE / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for descriptor, target in enumerate((nothing, nothing, log)):
+    for descriptor, target in enumerate((nothing, log, log)):
         os.dup2(target, descriptor)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     pytest.main([*PYTEST, *paths], plugins=[Worker(commands, answers)])
@@ -680,8 +679,8 @@ def judge_in_a_copy(mutant: Mutant, limits: dict[str, float]) -> dict[str, Any]:
         command = [sys.executable, "-m", "pytest", *PYTEST, "-x", "-p", "benchmarks.mutants"]
         patience = 120 + 4 * sum(limits.values()) / TIMES
         with subprocess.Popen(
-            command, cwd=folder, env=environment(folder) | {"MUTANTS_ORDER": str(order)}, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            command, cwd=folder, env=environment(folder) | {"MUTANTS_ORDER": str(order)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         ) as process:  # fmt: skip
             try:
                 out, _ = process.communicate(timeout=patience)
@@ -787,13 +786,16 @@ def show(count: int, seed: int, only: str) -> None:
     for result in drawn:
         if result["status"] == "survived":
             mutant = result["mutant"]
-            print(f"\n{mutant['path']}:{mutant['line']}  {mutant['kind']}  ({result['tests']} tests,"
-                  f" {result['way']})\n{result['difference']}")  # fmt: skip
+            print(f"\n{mutant['path']}:{mutant['line']}  {mutant['kind']}")
+            print(f"({result['tests']} tests, {result['way']})\n{result['difference']}")
     counts = Counter(result["status"] for result in drawn)
     kinds = Counter((result["mutant"]["kind"], result["status"]) for result in drawn)
     print()
     for kind in sorted({kind for kind, _ in kinds}):
-        print(f"{kind:18}", *(f"{status} {n}" for (k, status), n in sorted(kinds.items()) if k == kind))
+        print(
+            f"{kind:18}",
+            *(f"{status} {n}" for (k, status), n in sorted(kinds.items()) if k == kind),
+        )
     killed = counts["killed"] + counts["timeout"]
     share = killed / max(len(drawn), 1)
     print(f"\nseed {seed}: {len(drawn)} mutants, {counts['killed']} killed, {counts['timeout']} "

@@ -15,8 +15,8 @@ from tests.support.browser import chromium
 TESTS = Path(__file__).parent
 SMALL = 60_000
 FEW_KILLS = 16
-# Random inputs, by the names of the seeds in tests: how many are tried, and how many of them without
-# `--all`. So many of them are one test.
+# Random inputs, by the names of the seeds in tests: how many are tried with `--all`, and how many
+# without. TOGETHER inputs are one test.
 RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 80, "calls": 40}, 40
 
 # Tests that run with `--all` only, by reason: the beginnings of their names, from tests/ on. A file
@@ -26,6 +26,7 @@ SLOW_FIXTURES = {"browser", "postgres", "s3", "site", "spark"}
 SLOW = {
     "large inputs": (
         "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[deep-",
+        "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[single-",
         "kernel/test_ranking.py::test_one_row_of_a_deep_query_where_all_scores_are_equal",
         "kernel/test_tables.py::test_threads_do_not_share_a_table",
         "metrics/test_agreement.py::test_queries_do_not_touch_each_other",
@@ -46,11 +47,18 @@ SLOW = {
         "engine/test_evaluation.py::test_threads_change_nothing",
         "engine/test_finish.py::test_any_number_of_threads_gives_the_same_bits",
         "engine/test_partitions.py::test_any_length_of_stretches_gives_the_same_bits",
+        "engine/test_partitions.py::test_a_small_limit_means_pieces_and_the_same_result",
         "engine/test_partitions.py::test_any_number_of_pieces_and_any_row_order_give_the_same_bits",
         "engine/test_result.py::test_in_pieces_files_have_the_same_bytes",
         "io/sources/test_arrow_tables.py::test_in_pieces_too",
+        "io/test_list_columns.py::test_the_same_bits_as_the_long_form[True-8MB]",
+        "io/test_roll_up.py::test_all_forms_layouts_and_pieces_give_the_same_bits[kept]",
     ),
     "many rounds": (
+        "analysis/test_unjudged.py::test_scenarios_by_brute_force[1",
+        "analysis/test_unjudged.py::test_scenarios_by_brute_force[2",
+        "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[p",
+        "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[m",
         "analysis/tuning/test_tune.py::test_what_is_trained_never_sees_what_it_is_valued_by",
         "io/sources/test_spool.py::test_random_blanks_and_blocks",
         "stats/test_bootstrap.py::test_poisson_weights_have_mean_and_variance_1",
@@ -91,6 +99,7 @@ SLOW = {
     # The engine that draws charts takes up to a second for each.
     "drawings again": (
         "present/charts/test_canvas.py::test_long_curves_are_thinned",
+        "present/charts/test_draw.py::test_every_chart_is_drawn_of_files",
         "present/charts/test_draw.py::test_every_format_is_drawn",
         "present/charts/test_draw.py::test_the_same_input_gives_the_same_bytes",
         "present/charts/test_offline_charts.py",
@@ -145,11 +154,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return collection_path.relative_to(TESTS).as_posix() in WHOLE_FILES or None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests as slow by the table, and leave them out unless all tests are asked for."""
     beginnings = tuple(name for names in SLOW.values() for name in names)
-    for item in items:
-        name = item.nodeid.removeprefix("tests/")
+    names = [item.nodeid.removeprefix("tests/") for item in items]
+    if config.getoption("--all") and config.args_source is config.ArgsSource.TESTPATHS:
+        stale = [b for b in beginnings if not any(name.startswith(b) for name in names)]
+        if stale:
+            raise pytest.UsageError(f"tests/conftest.py: no test begins with {stale[0]!r}")
+    for item, name in zip(items, names, strict=True):
         fixtures = getattr(item, "fixturenames", ())
         if name.startswith(beginnings) or not SLOW_FIXTURES.isdisjoint(fixtures):
             item.add_marker(pytest.mark.slow)
