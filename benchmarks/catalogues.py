@@ -31,7 +31,7 @@ TASTES = 50
 GENRES = 8
 SEED = 2026
 PROCESSES = 2
-MARKS = ("<!-- catalogues -->", "<!-- /catalogues -->")
+MARK = "catalogues"
 METRICS = {
     f"coverage@{K}": "coverage, also count=true",
     f"gini@{K}": "gini",
@@ -182,7 +182,7 @@ def main() -> None:
     table = simulate(options.experiments)
     print(table)
     if options.write is not None:
-        write(options.write, table, MARKS)
+        write(options.write, table, MARK)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ _TABLES = (
 )
 # Who says it, and where in the query: of no use to the reader.
 _PREFIX = re.compile(
-    r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |(?:Catalog|Parser|Binder|IO|Permission) Error: )+"
+    r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |"
+    r"(?:Catalog|Parser|Binder|IO|Permission) Error: )+"
 )
 
 
