@@ -19,15 +19,6 @@ from rankframe.core.options import Average
 _SERIES_FROM = 1_000  # degrees of freedom from which five terms of the series are exact
 
 
-def normal_cdf(x: float) -> float:
-    """Return the probability that a standard normal number is at most this one.
-
-    >>> round(normal_cdf(-1.959963984540054), 12)
-    0.025
-    """
-    return math.erfc(-x / math.sqrt(2)) / 2
-
-
 @cache
 def t_quantile(chance: float, freedom: int) -> float:
     """Return the number that Student's t stays below with this probability.
@@ -105,7 +96,8 @@ def percentile_interval(replicates: Floats, queries: int, confidence: float) -> 
 def widened_tail(queries: int, confidence: float) -> float:
     """Return the share of replicates beyond each end of an interval of so many queries."""
     quantile = t_quantile((1 - confidence) / 2, queries - 1)
-    return normal_cdf(math.sqrt(queries / (queries - 1)) * quantile)
+    widened = math.sqrt(queries / (queries - 1)) * quantile
+    return math.erfc(-widened / math.sqrt(2)) / 2  # of the normal distribution
 
 
 def around(value: float | None, bounds: Bounds | None) -> tuple[float | None, float | None]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from itertools import permutations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -27,8 +27,9 @@ from rankframe.stats.bootstrap import (
     Hashes,
     QueryBuckets,
     as_exact,
+    coin_weights,
     random_words,
-    sign_sums,
+    weighted_sums,
 )
 from rankframe.stats.paired import (
     PairedValues,
@@ -208,8 +209,9 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
     extreme = np.zeros(len(swaps), np.int64)
     for first in range(0, count, _AT_ONCE):
         replicates = min(_AT_ONCE, count - first)
-        sums = sign_sums(
-            buckets.origins, columns, replicates=replicates, seed=draws.seed, first=first
+        coins = partial(coin_weights, first=first)
+        sums = weighted_sums(
+            buckets.origins, columns, coins, replicates=replicates, seed=draws.seed
         )
         column = 0
         for number, swap in enumerate(swaps):
