@@ -43,37 +43,42 @@ EXPONENTIAL: Final = {"gain": "exp2"}
 _IDEAL = {"all": "ideal_rank", "retrieved": "ideal_rank_retrieved"}
 
 
-def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
-    """Return the gain of a grade: the grade itself, 2^grade − 1, or the value in a mapping."""
-    positive = grade.clip(lower_bound=0)
+def gain_of(grade: pl.Expr, gain: Gain, min_grade: float | None = None) -> pl.Expr:
+    """Return the gain of a grade: the grade itself, 2^grade − 1, or the value in a mapping.
+
+    Grades below `min_grade` gain nothing.
+    """
     if gain == "linear":
-        return positive
-    if gain == "exp2":
-        return power(2, positive) - 1
+        gained = grade.clip(lower_bound=0)
+    elif gain == "exp2":
+        gained = power(2, grade.clip(lower_bound=0)) - 1
+    else:
+        grades, gains = _gain_steps(gain)
+        # A grade without a gain must not pass unnoticed: NaN spoils the value.
+        mapped = grade.replace_strict(grades, gains, default=math.nan, return_dtype=pl.Float64)
+        gained = pl.when(grade <= 0).then(0.0).otherwise(mapped)
+    return gained if min_grade is None else where(grade >= min_grade, gained)
+
+
+def _gain_steps(gain: Mapping[float, float]) -> tuple[list[float], list[float]]:
+    """Return the grades above 0 in ascending order, and the gain of each."""
     if odd := [g for g, value in gain.items() if float(g) <= 0 and float(value) != 0]:
         raise MetricParameterError(f"a grade of {odd[0]:g} gains nothing: only those above 0 do.")
-    steps = sorted((float(g), float(value)) for g, value in gain.items() if float(g) > 0)
-    values = [value for _, value in steps]
-    if values != sorted(values) or (values and values[0] < 0):
+    steps = {float(g): float(gain[g]) for g in sorted(gain) if float(g) > 0}
+    gains = list(steps.values())
+    if gains != sorted(gains) or min(gains, default=0) < 0:
         raise MetricParameterError(
             f"gains must not be negative nor fall as grades rise, as they do in {dict(gain)!r}."
         )
-    # A grade without a gain must not pass unnoticed: NaN spoils the value.
-    return (
-        pl.when(grade <= 0)
-        .then(0.0)
-        .otherwise(
-            grade.replace_strict(
-                [g for g, _ in steps], values, default=math.nan, return_dtype=pl.Float64
-            )
-        )
-    )
+    return list(steps), gains
 
 
 def discounted(
-    gain: pl.Expr, rank: str, discount: Discount = "log2", base: float | None = None
+    gain: pl.Expr, rank: str, discount: Discount | None = "log2", base: float | None = None
 ) -> pl.Expr:
-    """Divide a gain by the discount of its rank."""
+    """Divide a gain by the discount of its rank, if there is one."""
+    if discount is None:
+        return gain
     place = pl.col(rank)
     if discount == "jarvelin":
         base = 2.0 if base is None else base
@@ -84,20 +89,17 @@ def discounted(
     return gain / (place + 1).log(2 if discount == "log2" else math.e)
 
 
-def gain_rows(gain: Gain, min_grade: float | None) -> pl.Expr:
-    """Return the gain of each judgment; 0 below `min_grade`."""
-    rows = gain_of(pl.col(RELEVANCE), gain)
-    return rows if min_grade is None else where(pl.col(RELEVANCE) >= min_grade, rows)
-
-
-def _cg(rank: str, k: int | None, gained: pl.Expr) -> pl.Expr:
-    return total(where(within(k, rank), gained))
-
-
 def _dcg(
-    rank: str, k: int | None, gained: pl.Expr, discount: Discount, base: float | None
+    rank: str,
+    k: int | None,
+    gain: Gain,
+    min_grade: float | None,
+    discount: Discount | None,
+    base: float | None = None,
 ) -> pl.Expr:
-    return _cg(rank, k, discounted(gained, rank, discount, base))
+    """Sum the discounted gains of the judged documents whose place in a ranking is at most k."""
+    gained = gain_of(pl.col(RELEVANCE), gain, min_grade)
+    return total(where(within(k, rank), discounted(gained, rank, discount, base)))
 
 
 @registered(bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True)
@@ -111,7 +113,7 @@ def cg(k: int | None = None, *, gain: Gain = "linear", min_grade: float | None =
     >>> frame.select(cg(k=3)).item()
     4.0
     """
-    return _cg(RANK, k, gain_rows(gain, min_grade))
+    return _dcg(RANK, k, gain, min_grade, None)
 
 
 @registered(exponential=EXPONENTIAL, monotone=True)
@@ -131,8 +133,8 @@ def ncg(
     >>> frame.select(ncg(k=3)).item()
     0.8
     """
-    gained = gain_rows(gain, min_grade)
-    return Ratio(_cg(RANK, k, gained), _cg(_IDEAL[ideal], k, gained))
+    ideal_cg = _dcg(_IDEAL[ideal], k, gain, min_grade, None)
+    return Ratio(_dcg(RANK, k, gain, min_grade, None), ideal_cg)
 
 
 @registered(
@@ -158,7 +160,7 @@ def dcg(
     >>> frame.select(dcg(k=3)).item()
     3.5
     """
-    return _dcg(RANK, k, gain_rows(gain, min_grade), discount, base)
+    return _dcg(RANK, k, gain, min_grade, discount, base)
 
 
 @registered(bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True)
@@ -177,7 +179,7 @@ def ideal_dcg(
     >>> round(frame.select(ideal_dcg(k=3)).item(), 6)
     4.13093
     """
-    return _dcg("ideal_rank", k, gain_rows(gain, min_grade), discount, base)
+    return _dcg("ideal_rank", k, gain, min_grade, discount, base)
 
 
 @registered(synonyms=("ndcg_cut",), presets={"ndcg_burges": EXPONENTIAL}, exponential=EXPONENTIAL)
@@ -205,9 +207,8 @@ def ndcg(
     >>> round(frame.select(ndcg(k=3)).item(), 6)
     0.847267
     """
-    gained = gain_rows(gain, min_grade)
-    best = _dcg(_IDEAL[ideal], k, gained, discount, base)
-    return Ratio(_dcg(RANK, k, gained, discount, base), best)
+    ideal_dcg = _dcg(_IDEAL[ideal], k, gain, min_grade, discount, base)
+    return Ratio(_dcg(RANK, k, gain, min_grade, discount, base), ideal_dcg)
 
 
 @registered(exponential=True, monotone=True)
@@ -338,7 +339,7 @@ def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) 
     """
     check_between("k", k, 1, _DEEPEST, closed=True)
     ranks = math.fsum(1 / np.log2(np.arange(2, k + 2)))
-    gained = total(where(within(k), discounted(gain_rows(gain, None), RANK)))
+    gained = _dcg(RANK, k, gain, None, "log2")
     best = largest(gain_of(largest_grade(max_grade), gain) * ranks)
     # Both are sums, and each rounds in its own way.
     return Ratio(pl.min_horizontal(gained, best), best)

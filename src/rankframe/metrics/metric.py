@@ -1,10 +1,8 @@
-"""Define what a metric is: a registered function, and the metric that somebody asks for.
+"""Define what a metric is: a registered function, and the metric that a user asks for.
 
-`@registered(…)` turns one function into a documented, named metric. What a metric has to say of
-itself
-is said there, once; the public names, the name parser, the command line's reference, the
-documentation and the common tests read it. A `Metric` is one of these with its parameters, or a
-user's own expression.
+`@registered(…)` turns a function into a documented metric with a name. It declares every property
+of the metric once, for public names, the name parser, the command line, the documentation and the
+common tests. A `Metric` is a registered metric with parameters, or an expression of the user's.
 """
 
 from __future__ import annotations
@@ -105,10 +103,10 @@ class Definition(Facts):
         """Tell whether a property holds with these parameters."""
         if isinstance(condition, bool):
             return condition
-        return all(
-            params.get(name, self.parameters[name].default) == value
-            for name, value in condition.items()
-        )
+        for name, value in condition.items():
+            if params.get(name, self.parameters[name].default) != value:
+                return False
+        return True
 
     @property
     def other_names(self) -> tuple[str, ...]:
@@ -199,12 +197,11 @@ class Registration(Facts):
 def _checked(key: str, value: Any, kind: Any) -> Any:
     """Return the value as the parameter's type has it, or refuse it and name what it takes."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    number = _is_number(value)
-    whole = number and float(value).is_integer() and abs(value) <= _LARGEST
-    if int in kinds and whole:
-        return int(value)
-    if float in kinds and number:
-        return float(value) if abs(value) > _EXACT else value
+    if is_number(value):
+        if int in kinds and float(value).is_integer() and abs(value) <= _LARGEST:
+            return int(value)
+        if float in kinds:
+            return value if isinstance(value, int) and abs(value) <= _EXACT else float(value)
     if kinds == (str,) and isinstance(value, bool | int):  # as it is written
         return str(value).lower()
     if value is None and NoneType in kinds:
@@ -215,9 +212,12 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
             accepted |= {repr(c): isinstance(value, str) and value == c for c in get_args(part)}
         elif get_origin(part) is Sequence:
             listed = isinstance(value, list | tuple)
-            accepted["a list of numbers"] = listed and all(map(_is_number, value))
+            accepted["a list of numbers"] = listed and all(map(is_number, value))
         elif get_origin(part) is Mapping:
-            gains = isinstance(value, Mapping) and all(map(_is_gain, value, value.values()))
+            gains = isinstance(value, Mapping) and all(
+                is_number(number) and abs(number) <= LARGEST_WEIGHT
+                for number in (*value, *value.values())
+            )
             accepted[f"a number of at most {LARGEST_WEIGHT:g} for each grade"] = gains
         elif part is not NoneType:
             takes = part in (str, bool) and isinstance(value, part) and value != ""
@@ -229,15 +229,6 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
 
 
 _CALLED = {str: "a name", bool: "true or false", int: "a whole number", float: "a number"}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and is_number(value)
-
-
-def _is_gain(grade: Any, gain: Any) -> bool:
-    """Tell whether both are finite numbers."""
-    return all(_is_number(value) and abs(value) <= LARGEST_WEIGHT for value in (grade, gain))
 
 
 @dataclass(frozen=True)

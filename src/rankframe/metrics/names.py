@@ -147,7 +147,7 @@ def parse(text: str) -> list[Metric]:
     in_brackets = parsed["params"] or ""
     for parameter, other in definition.becomes.items():
         definition = REGISTRY[other] if parameter in in_brackets else definition
-    params = _parameters(in_brackets, definition, text)
+    params = _parameters(in_brackets, definition, text) if in_brackets else {}
     number = definition.decimals if suffixed and definition.decimals else definition.number
     outside = {definition.level: float(level["level"])} if level else {}
     if twice := params.keys() & {*outside, *([] if numbers is None else [number])}:

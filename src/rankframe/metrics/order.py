@@ -163,7 +163,7 @@ def eleven_point(*, rel: float | None = None) -> Value:
     >>> round(frame.select(eleven_point()).item(), 6)
     0.69697
     """
-    points = [_expr(iprec(recall=i / 10, rel=rel)) for i in range(11)]
+    points = [iprec(recall=i / 10, rel=rel) for i in range(11)]
     # One by one: sum_horizontal adds in an order that depends on the number of threads.
     return reduce(add, points) / constant(11)
 
@@ -188,10 +188,6 @@ def _relevant_at(recall: float, rel: float | None) -> pl.Expr:
     """Return the number of relevant documents at a recall point."""
     count = recall * ColumnRequest("relevant_total", rel=rel).expr
     return count.round(0, mode="half_away_from_zero")
-
-
-def _expr(value: pl.Expr | Ratio) -> pl.Expr:
-    return value.expr if isinstance(value, Ratio) else value
 
 
 @registered(bounds=(None, None))
