@@ -35,7 +35,8 @@ class MemoryBudget:
     def acquire(self, size: int) -> None:
         """Wait until `size` more bytes fit into the budget, and count them."""
         with self._changed:
-            self._changed.wait_for(lambda: self._fits(size))
+            while self.size is not None and self.used > 0 and self.size < self.used + size:
+                self._changed.wait()
             self.used += size
             self.most = max(self.most, self.used)
 
@@ -52,9 +53,6 @@ class MemoryBudget:
             yield
         finally:
             self.release(size)
-
-    def _fits(self, size: int) -> bool:
-        return self.size is None or not self.used or self.used + size <= self.size
 
 
 def map_ahead(
