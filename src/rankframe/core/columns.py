@@ -11,14 +11,13 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-# What an input is to be read as.
+# The kinds of inputs.
 Role: TypeAlias = Literal["qrels", "run", "queries"]
-# What errors call an input, whatever it is read as: one of two rankings, what lies beside a run.
+# Names of inputs in errors, where they differ from the kind.
 Side: TypeAlias = Literal["ranking a", "ranking b", "train", "reference"]
 
-# What columns of frames have a value for: an attribute of documents and one of its values, how much
-# less a subtopic is worth each time that it was seen, a relevance level, RBO's treatment of ties, a
-# cutoff.
+# Parameters of columns: an attribute of documents and one of its values, how much less a subtopic is
+# worth each time that it was seen, a relevance level, RBO's treatment of ties, and a cutoff.
 Parameter: TypeAlias = Literal["attribute", "value", "alpha", "rel", "ties", "k"]
 # The α of columns and metrics that name none.
 ALPHA: Final = 0.5
@@ -30,7 +29,7 @@ SCORE: Final = "score"
 # Read as a score of which less is better: turned round as it is read.
 DISTANCE: Final = "distance"
 RANK: Final = "rank"
-# What a float cannot hold of a score that is a large whole number; never shown.
+# The rounding error of a score that is a large whole number; never shown.
 SCORE_REST: Final = "_score_rest"
 WEIGHT: Final = "weight"
 # What a judgment is about, where a query has several aspects: a subtopic, an intent, a fact.
@@ -65,12 +64,12 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     GROUP_WEIGHT: ("subtopic_weight", "nugget_weight", "intent_weight", "aspect_weight",
                    "fact_weight"),
 }  # fmt: skip
-# Of these, the ones that stand beside others: taken where no other name is there.
+# Synonyms that are used only if no column has another synonym.
 LATE_SYNONYMS: Final = frozenset(
     {"search_term", "customer_id", "session_id", "chunk_id", "passage_id", "article_id"}
 )
-# Names under which columns of lists are recognised, where none of the above is there. Documents:
-# first those that say which side they are of, so that one table can have both.
+# Names under which columns of lists are recognised, if no column has a name above. For documents,
+# names of one side (below) come first, so that one table can have the lists of both.
 LIST_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     DOC: (
         "doc_ids", "docids", "docs", "docnos", "documents", "document_ids", "item_ids", "itemids",
@@ -116,7 +115,7 @@ def is_pattern(name: str) -> bool:
 
 
 class _Written(NamedTuple):
-    """Write a parameter into the name of a column, and read it from the name."""
+    """Format a parameter in the name of a column, and parse it."""
 
     before: str
     looks: str
@@ -124,7 +123,7 @@ class _Written(NamedTuple):
     write: Callable[[Any], str] = str
 
     def pattern(self, parameter: str) -> str:
-        """Return a pattern for the end of a name that has the parameter, or has it not."""
+        """Return a pattern for the end of a name, which may have the parameter."""
         return f"(?:{self.before}(?P<{parameter}>{self.looks}))?"
 
 
@@ -142,8 +141,7 @@ _WRITTEN: Final[dict[str, _Written]] = {
 
 @dataclass(frozen=True)
 class ColumnRequest:
-    """A column of a frame with values of its parameters; those left at their defaults are not
-    part of its name.
+    """Request a column of a frame; parameters that are not at their defaults are in its name.
 
     >>> ColumnRequest("found").name, ColumnRequest("found", rel=2).name
     ('found', 'found_rel2')
@@ -182,7 +180,7 @@ class Column(NamedTuple):
 
     type: pl.DataType
     meaning: str
-    # it exists for each value of these too: `found_rel2`, `concordant_top10`
+    # there is also a column for each value of these: `found_rel2`, `concordant_top10`
     parameters: tuple[Parameter, ...] = ()
     # it depends on all queries, not only on its own
     whole_input: bool = False
@@ -212,7 +210,7 @@ class FrameColumns:
         self, *, rel: Iterable[float] = (), alpha: Iterable[float] = (), ties: Iterable[str] = (),
         k: Iterable[int] = (),
     ) -> dict[str, pl.DataType]:  # fmt: skip
-        """Return the types of the columns, also of those with these values of their parameters."""
+        """Return the types of the columns, including columns with these values of parameters."""
         schema: dict[str, pl.DataType] = {}
         columns = self.columns.items()
         choices = product((None, *k), (ALPHA, *alpha), (None, *rel), columns, (None, *ties))
@@ -224,7 +222,7 @@ class FrameColumns:
 
     @cached_property
     def _patterns(self) -> dict[str, re.Pattern[str]]:
-        """Return what the names of each column with parameters look like."""
+        """Return a pattern of the names of each column that has parameters."""
         patterns = {
             name: "".join(_WRITTEN[parameter].pattern(parameter) for parameter in column.parameters)
             for name, column in self.columns.items()
@@ -232,10 +230,10 @@ class FrameColumns:
         return {name: re.compile(name + end, re.DOTALL) for name, end in patterns.items() if end}
 
     def request(self, name: str) -> ColumnRequest:
-        """Read the name of a column, which may have parameters; any other name stands for itself.
+        """Parse the name of a column, which may have parameters; any other name is a column itself.
 
-        Expressions carry nothing but names, and users write these themselves: all that looks at
-        the parameters of a column asks here.
+        Expressions refer to columns by name, also where users write them, so that parameters are
+        always parsed here.
 
         >>> JUDGED_FRAME.request("found_rel2").rel
         2.0
@@ -263,7 +261,7 @@ class FrameColumns:
 
     def of_whole_input(self, name: str) -> bool:
         """Tell whether a column depends on all queries, not only on its own."""
-        column = self.find(name)
+        column = self.columns.get(self.request(name).column)
         return column is not None and column.whole_input
 
 
@@ -402,7 +400,9 @@ GROUPED_FRAME: Final = FrameColumns(
             "documents above it in that list that are relevant to the same group", ("alpha", "rel")
         ),
         "ideal_dcg": _number("the largest DCG that a list can have for this group", _K),
-        "ideal_dcg_exp2": _number("the same with a gain of 2^grade − 1", _K),
+        "ideal_dcg_exp2": _number(
+            "the largest DCG that a list can have for this group, with a gain of 2^grade − 1", _K
+        ),
         "retrieved": _whole("documents that the run returned for this query"),
         "max_grade": _number("the largest grade in all judgments"),
     },

@@ -104,7 +104,7 @@ def _dcg(
 
 @registered(bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True)
 def cg(k: int | None = None, *, gain: Gain = "linear", min_grade: float | None = None) -> Value:
-    """Cumulative gain: the grades of the top k, added up.
+    """Compute cumulative gain: the sum of the grades in the top k.
 
     > Σ over i ≤ k of g_i
 
@@ -124,7 +124,7 @@ def ncg(
     ideal: Literal["all", "retrieved"] = "all",
     min_grade: float | None = None,
 ) -> Value:
-    """Cumulative gain as a share of the best possible, whatever the order within the top k.
+    """Compute cumulative gain as a share of the best possible one; order in the top k is ignored.
 
     > cg@k ÷ cg@k of the ideal list
 
@@ -148,13 +148,13 @@ def dcg(
     base: float | None = None,
     min_grade: float | None = None,
 ) -> Value:
-    """Discounted cumulative gain of the top k.
+    """Compute discounted cumulative gain: the sum of the grades in the top k, discounted by rank.
 
     > Σ over i ≤ k of gain(g_i) / log2(i + 1)
 
     `gain`: "linear" (the grade itself), "exp2" (2^g − 1, after Burges) or a mapping {grade: gain}.
-    `discount`: "log2" is log2(i + 1), "ln" is ln(i + 1): by a factor of log2(e) = 1.4427 more.
-    "jarvelin" is 1 down to the rank `base` (2 unless given), then the logarithm of i to that base.
+    `discount`: "log2" is log2(i + 1); "ln" is ln(i + 1), with which dcg is log2(e) = 1.4427 times
+    as large; "jarvelin" is 1 down to the rank `base` (default 2), then log_base(i).
     `min_grade`: lower grades gain nothing.
 
     >>> frame.select(dcg(k=3)).item()
@@ -172,7 +172,7 @@ def ideal_dcg(
     base: float | None = None,
     min_grade: float | None = None,
 ) -> Value:
-    """The discounted cumulative gain that a perfect list would have.
+    """Compute the discounted cumulative gain of a perfect list.
 
     > Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order
 
@@ -192,17 +192,16 @@ def ndcg(
     ideal: Literal["all", "retrieved"] = "all",
     min_grade: float | None = None,
 ) -> Value:
-    """Discounted cumulative gain as a share of the best possible: 1 is a perfect list.
+    """Compute discounted cumulative gain as a share of the best possible one: 1 is a perfect list.
 
     > dcg@k ÷ dcg@k of the ideal list
 
     The ideal list holds all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
     ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. The other
-    parameters are those of dcg; ranx's `ndcg_burges` is gain="exp2", its `-l2` is min_grade=2.
+    parameters are explained at dcg; ranx's `ndcg_burges` is gain="exp2", its `-l2` is min_grade=2.
 
-    The base of the logarithm cancels for log(i + 1), whatever the gain, exp2 too: "log2" and "ln"
-    are the same nDCG. It does not for "jarvelin", where it says down to which rank nothing is
-    discounted, nor in dcg and ideal_dcg.
+    "log2" and "ln" give the same nDCG, as the base of the logarithm cancels, whatever the gain.
+    With "jarvelin" it does not cancel: `base` is the rank down to which nothing is discounted.
 
     >>> round(frame.select(ndcg(k=3)).item(), 6)
     0.847267
@@ -213,12 +212,12 @@ def ndcg(
 
 @registered(exponential=True, monotone=True)
 def err(k: int | None = None, *, max_grade: float | None = None) -> Value:
-    """Expected reciprocal rank: where a reader who stops at a satisfying document would stop.
+    """Compute the expected reciprocal rank at which a reader finds a satisfying document.
 
     > Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax
 
-    gmax is the largest grade in the judgments unless `max_grade` says otherwise. Agrees with
-    gdeval when gmax does.
+    P_i is the probability that the document at rank i satisfies the reader, who then stops. gmax is
+    the largest grade in the judgments, or `max_grade`. Agrees with gdeval for the same gmax.
 
     >>> round(frame.select(err()).item(), 6)
     0.880208
@@ -228,7 +227,7 @@ def err(k: int | None = None, *, max_grade: float | None = None) -> Value:
 
 @registered(exponential=True)
 def nerr(k: int | None = None, *, max_grade: float | None = None) -> Value:
-    """Expected reciprocal rank as a share of the best possible.
+    """Compute expected reciprocal rank as a share of the best possible one.
 
     > err@k ÷ err@k of the ideal list
 
@@ -250,12 +249,12 @@ def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
 
 @registered(average="micro")
 def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> Value:
-    """Breese's half-life utility: each rating above neutral counts, half as much every α ranks.
+    """Compute half-life utility (Breese): ratings above neutral, halved every few ranks.
 
-    > Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list
+    > Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ this sum for the ideal list
 
-    α is `half_life` (> 1), d is `neutral`. The summary is Σ utilities / Σ best utilities, as Breese
-    defined it; `average=macro` gives the mean of the queries' ratios.
+    α is `half_life` (> 1), d is `neutral`. The summary is Σ utilities / Σ best utilities over all
+    queries, as Breese defined it; `average=macro` gives the mean of the queries' ratios.
 
     >>> round(frame.select(r_score()).item(), 6)
     0.815106
@@ -280,12 +279,12 @@ def rbp(
     max_grade: float | None = None,
     rel: float | None = None,
 ) -> Value:
-    """Rank-biased precision: the gain of a reader who goes on to the next document with chance p.
+    """Compute rank-biased precision: the gain of a reader who goes on with probability p.
 
     > (1 − p) Σ over relevant i of p^(i − 1)
 
-    Binary by default, from grade `rel`; with `gain` "linear" or "exp2", graded, whatever the level
-    of relevance, and scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
+    Binary by default: relevant from grade `rel` on. With `gain` "linear" or "exp2", every grade
+    above 0 counts, scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
 
     >>> round(frame.select(rbp(p=0.5)).item(), 6)
     0.625
@@ -307,32 +306,32 @@ def rbp_residual(*, p: float = 0.8) -> Value:
 
     > p^n + (1 − p) Σ over unjudged i of p^(i − 1)
 
-    Unknown are the unjudged documents in the list and everything past its end.
+    Documents past the end of the list count as unjudged too.
 
     >>> round(frame.select(rbp_residual(p=0.5)).item(), 6)
     0.3125
     """
     check_between("p", p, 0, 1)
-    # All ranks there are weigh 1 together, so what is not judged weighs the rest.
+    # The weights of all ranks add up to 1: unjudged documents have the rest.
     return 1 - (1 - p) * total(where(within(None), power(p, pl.col(RANK) - 1)))
 
 
-# Deeper places weigh less than rounding takes; the larger p, the deeper that is.
+# Ranks with less weight than this are lost in rounding; the larger p, the deeper they are.
 _NOTHING: Final = 1e-18
 _LARGEST_P: Final = 0.99995
-# So many ranks are added up.
+# The largest number of ranks that are added up.
 _DEEPEST: Final = 1_000_000
 
 
 @registered(exponential=EXPONENTIAL, monotone=True)
 def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) -> Value:
-    """Scaled dcg: as a share of a list with the largest grade at each of its k ranks.
+    """Compute dcg as a share of the dcg of k documents with the largest grade.
 
     > Σ over i ≤ k of gain(g_i) / log2(i + 1), ÷ Σ over i ≤ k of gain(gmax) / log2(i + 1)
 
-    Queries with few good documents cannot reach 1, as they do in ndcg: what is scaled is the
-    dcg, by the same number for every query. `gain` as in dcg. gmax is the largest grade in the
-    judgments unless `max_grade` says otherwise. Without a cutoff, k is 10. 0 if gmax gains nothing.
+    The divisor is equal for all queries, so that queries with few good documents cannot reach 1, as
+    they can in ndcg. `gain` as in dcg. gmax is the largest grade in the judgments, or `max_grade`.
+    Without a cutoff, k is 10. 0 if gmax gains nothing.
 
     >>> round(frame.select(sdcg(k=3)).item(), 6)
     0.547492
@@ -341,7 +340,7 @@ def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) 
     ranks = math.fsum(1 / np.log2(np.arange(2, k + 2)))
     gained = _dcg(RANK, k, gain, None, "log2")
     best = largest(gain_of(largest_grade(max_grade), gain) * ranks)
-    # Both are sums, and each rounds in its own way.
+    # Both are sums with rounding errors of their own.
     return Ratio(pl.min_horizontal(gained, best), best)
 
 
@@ -349,15 +348,16 @@ def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) 
     synonyms=("compatibility",), decimals="p", parameter_synonyms={"normalize": "normalised"}
 )
 def compat(*, p: float = 0.95, normalised: bool = True, rel: float | None = None) -> Value:
-    """Compatibility (Clarke et al. 2021): rank-biased overlap with the ideal list closest to it.
+    """Compute compatibility (Clarke et al. 2021): rank-biased overlap with the closest ideal list.
 
-    > Σ over i ≤ D of p^(i − 1) X_i / i, ÷ the same of the ideal list; X_i = documents in the top i
+    > Σ over i ≤ D of p^(i − 1) X_i / i, ÷ this sum for the ideal list; X_i = documents in the top i
       of both lists, D = max(n, R)
 
-    The ideal list holds the relevant documents by grade, those of equal grade in the order of the
-    run; it may be a list of preferences, of which only the top counts. p is the chance that a
-    reader goes on to the next rank. `normalised=false` divides by Σ p^(i − 1) instead, so that a
-    short ideal list cannot reach 1. 0 where nothing is relevant. Agrees with ir_measures' `Compat`.
+    The ideal list holds the relevant documents by grade, and documents of equal grade in the order
+    of the run. Grades may express preferences, of which the top matters most. p is the probability
+    that a reader goes on to the next rank. `normalised=false` divides by Σ p^(i − 1) instead, so
+    that a short ideal list cannot reach 1. 0 where nothing is relevant. Agrees with ir_measures'
+    `Compat`.
 
     >>> round(frame.select(compat(p=0.8)).item(), 6)
     0.737488
@@ -374,7 +374,7 @@ def compat(*, p: float = 0.95, normalised: bool = True, rel: float | None = None
 
 
 def _weight(first: pl.Expr, last: pl.Expr, p: float) -> pl.Expr:
-    """Σ of p^(i − 1)/i over the ranks from the first to the last."""
+    """Sum p^(i − 1)/i over the ranks from the first to the last."""
     tails = _tails(p)
 
     def from_here(rank: pl.Expr) -> pl.Expr:
@@ -386,7 +386,7 @@ def _weight(first: pl.Expr, last: pl.Expr, p: float) -> pl.Expr:
 
 @cache
 def _tails(p: float) -> NDArray[np.float64]:
-    """Σ over i ≥ m of p^(i − 1)/i for m = 1, 2, …, until it is next to nothing."""
+    """Return Σ over i ≥ m of p^(i − 1)/i for m = 1, 2, …, until it is next to nothing."""
     depth = max(math.ceil(math.log(_NOTHING * (1 - p)) / math.log(p)), 1)
     places = np.arange(1, depth + 1)
     return np.cumsum((p ** (places - 1.0) / places)[::-1])[::-1]

@@ -51,10 +51,9 @@ class Facts:
     """Hold what a metric declares about itself."""
 
     family: Family
-    # what it looks at: a run beside judgments (of documents, or of groups), what it shows (of each
-    # query, or of each document over all queries), or two rankings
+    # the frame that it is an expression over
     frame: Frame = "judged"
-    # other names that are read; aliases are those of them that are functions of rankframe too
+    # other names that the parser accepts; aliases are functions of rankframe as well
     synonyms: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     # names that mean the metric with some of its parameters set
@@ -75,14 +74,14 @@ class Facts:
     # a higher grade in its cutoff never lowers a query's value, and an unjudged document is worth
     # what one of grade 0 is
     monotone: bool = False
-    # it compares the documents of all queries with each other: the input must come as a whole, and
-    # the average is over the sums
+    # it compares documents of different queries: the input is evaluated as a whole, and the average
+    # is a ratio of sums over queries
     pooled: Condition = False
     # it computes 2 to the power of a grade
     exponential: Condition = False
-    # over documents: it looks at values of the attribute `by`, a row each (the values frame)
+    # over documents: its frame has a row for each value of the attribute `by` (the values frame)
     by_value: bool = False
-    # over documents: it counts distinct ones, of which a jackknife says too much
+    # over documents: it counts distinct documents, so that a jackknife overstates its error
     distinct: bool = False
 
 
@@ -91,13 +90,13 @@ class Definition(Facts):
     """A registered metric."""
 
     name: str
-    # its value for one query, from checked parameters
+    # returns its value for one query, from checked parameters
     build: Callable[..., pl.Expr | Ratio]
-    # what users call: the same as an expression
+    # the public function, which returns the value as an expression
     function: Callable[..., pl.Expr]
 
     def __reduce__(self) -> tuple[Callable[[str], Definition], tuple[str]]:
-        return registered_metric, (self.name,)  # wherever it is unpickled, it is the same
+        return registered_metric, (self.name,)  # functions are not pickled: look the name up
 
     def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
         """Tell whether a property holds with these parameters."""
@@ -235,7 +234,7 @@ _CALLED = {str: "a name", bool: "true or false", int: "a whole number", float: "
 class Gap:
     """Describe the gap between the averages of a metric over slices of queries."""
 
-    of: Metric
+    metric: Metric
     # an attribute of the queries
     by: str
     kind: GapKind = "range"
@@ -249,31 +248,29 @@ class Metric:
     average: Average = "macro"
     definition: Definition | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    # a user's own, where there is no definition; stored values have neither
+    # of a metric of the user's, which has no definition; stored values have neither
     expression: pl.Expr | None = None
     lower_is_better: bool = False
-    # of average="quantile": the share of queries that are below
+    # with average="quantile": the share of queries with values below
     q: float | None = None
-    # the frame that a user's own looks at; None: as its columns say
+    # the frame of a metric of the user's; None: the first frame that has its columns
     looks_at: Frame | None = None
-    # of a gap between slices, which has neither
+    # of a gap between slices, which has neither definition nor expression
     gap: Gap | None = None
 
-    # What follows from the above, worked out once.
-    # a user's own looks at the first frame that has its columns
+    # Derived from the fields above, once.
     frame: Frame = field(init=False)
-    # users' own are better when higher, unless they say otherwise
     higher_is_better: bool = field(init=False)
-    # it looks at judgments, of documents or of groups
+    # its frame has judgments, of documents or of subtopics
     of_judgments: bool = field(init=False)
-    # it looks at groups of judgments
+    # its frame has judgments of subtopics
     grouped: bool = field(init=False)
     # it needs all queries at once and so cannot be partitioned
     whole_input: bool = field(init=False)
     # it computes 2 to the power of a grade
     exponential: bool = field(init=False)
-    # the share of queries whose values are below its average, where that is what it is: a median,
-    # a quantile or the least value; None: it is made of sums
+    # the level of the quantile that its average is (a median, a quantile or the least value); None:
+    # its average is made of sums
     level: float | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -330,18 +327,18 @@ def metric(
 ) -> Metric:
     """Define a metric of your own, accepted wherever the name of a metric is.
 
-    expression: one number a query, over the judged frame (`rf.judge`), or, to compare two rankings
-        with `agree`, over the pair frame (`rf.pair`).
-    name: what results call it; without one, the expression has a name of its own: `.alias("…")`.
-    higher_is_better: which way `compare`, `diff`, `gate` and `report` look at it.
+    expression: one number for each query, over the judged frame (`rf.judge`); for `agree`, which
+        compares two rankings, over the pair frame (`rf.pair`).
+    name: its name in results (default: the name of the expression, `.alias("…")`).
+    higher_is_better: whether `compare`, `diff`, `gate` and `report` count higher values as better.
     average: how the values of queries become one number: by their mean ("macro"), "geometric"
-        mean, mean by weight ("weighted") or "sum"; for `evaluate` and `agree` also by their
-        "median", the least of them ("min") or what a tenth is below, "quantile(q=0.1)".
-    frame: what the expression looks at: "judged", "grouped", "shown" (`rf.retrieved`), or
-        "documents", one number over all queries; by default the first of these that has all of
-        its columns.
+        mean, weighted mean ("weighted") or "sum". `evaluate` and `agree` also take their "median",
+        minimum ("min") or a quantile, such as "quantile(q=0.1)".
+    frame: the frame that has the columns of the expression: "judged", "grouped", "shown"
+        (`rf.retrieved`), or "documents", for one number over all queries (default: the first of
+        these frames that has all columns).
 
-    A plain expression with a name is a metric too, of which more is better.
+    An expression with a name is a metric too, without `rf.metric`; its higher values are better.
 
     >>> first = rf.metric(pl.col("rank").min(), "first_rank", higher_is_better=False)
     >>> before, after = {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}

@@ -92,8 +92,10 @@ class BootstrapBuckets:
         """Put queries into buckets and add up their values, by name one number a query."""
         whole = {_QUERIES: np.ones(len(hashes), np.int64)}
         for name, numbers in values.items():
-            parts = enumerate(_as_whole(numbers))
-            whole |= {(name, unit): part for unit, part in parts if part is not None}
+            fine, coarse = _as_whole(numbers)
+            whole[name, 0] = fine
+            if coarse is not None:
+                whole[name, 1] = coarse
         shift = _shift_of_many(hashes, limit)
         if shift is None:
             order = np.argsort(hashes, kind="stable")
@@ -223,14 +225,13 @@ def bootstrap_ratios(
         seed: of the draws.
     """
     # Most ratios have the same denominator: the number of queries.
-    distinct: list[Floats] = []
+    aboves, belows = zip(*ratios, strict=True)
+    distinct: dict[bytes, Floats] = {}
     places: list[int] = []
-    for _, below in ratios:
-        same = (i for i, other in enumerate(distinct) if np.array_equal(below, other))
-        places.append(next(same, len(distinct)))
-        if places[-1] == len(distinct):
-            distinct.append(below)
-    columns = np.column_stack([*(above for above, _ in ratios), *distinct])
+    for below in belows:
+        distinct.setdefault(below.tobytes(), below)
+        places.append(list(distinct).index(below.tobytes()))
+    columns = np.column_stack([*aboves, *distinct.values()])
     sums = weighted_sums(origins, columns, poisson_weights, replicates=replicates, seed=seed)
     above, below = sums[:, : len(ratios)], sums[:, len(ratios) :]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -105,7 +105,7 @@ class TrecResult:
     lines: list[Line]
     # a row for each query
     values: pl.DataFrame
-    # the number of queries with judgments, and of those that the run lacks
+    # the number of queries with judgments, and how many of these queries the run lacks
     judged: int
     missing: int
     run_id: str
@@ -193,7 +193,7 @@ def _values(
 def _group_values(
     qrels: Source, documents: InputTable, lines: Sequence[Line], options: TrecOptions
 ) -> tuple[pl.DataFrame, int, int]:
-    """Do the same for judgments in groups: preferences, or grades of several people."""
+    """Return values by query and these counts for preferences, or grades of several people."""
     assert options.rel_format != "qrels"
     rows = read_groups(qrels, options.rel_format)
     if options.rel_format == "qrels_jg":
