@@ -35,7 +35,7 @@ from rankframe.stats.paired import (
     only_rounding,
 )
 from rankframe.stats.significance import (
-    CORRECTIONS,
+    FAMILYWISE,
     TESTS,
     Draws,
     Pair,
@@ -90,7 +90,7 @@ class Setup:
         """
         correction, count = self.comparing.correction, self.comparing.permutations
         factor = families if self.significance.over_pairs else tests
-        factor = factor if CORRECTIONS[correction].any_alarm else 1
+        factor = factor if correction in FAMILYWISE else 1
         if not self.significance.draws or factor / (count + 1) < self.level:
             return ""
         return (

@@ -1,4 +1,4 @@
-"""The columns of every frame in rankframe, written down once: names, types, and what they mean."""
+"""Declare the columns of every frame, once: names, types and meanings."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class ColumnRequest:
 
 
 class Column(NamedTuple):
-    """A column of a frame."""
+    """Describe a column of a frame."""
 
     type: pl.DataType
     meaning: str
@@ -195,7 +195,7 @@ _ATTRIBUTE: Final = ("attribute",)
 
 @dataclass(frozen=True)
 class FrameColumns:
-    """The contract of a frame: what a row is, and its columns."""
+    """Describe the rows and columns of a frame."""
 
     kind: str
     row: str

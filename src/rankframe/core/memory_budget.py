@@ -29,7 +29,6 @@ class MemoryBudget:
         """Allow `size` bytes under way; None: count them without a bound."""
         self.size = size
         self.used = 0
-        self.most = 0  # that were ever under way
         self._changed = Condition()
 
     def acquire(self, size: int) -> None:
@@ -38,7 +37,6 @@ class MemoryBudget:
             while self.size is not None and self.used > 0 and self.size < self.used + size:
                 self._changed.wait()
             self.used += size
-            self.most = max(self.most, self.used)
 
     def release(self, size: int) -> None:
         """Stop counting `size` bytes that were acquired."""

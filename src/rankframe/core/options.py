@@ -158,7 +158,7 @@ def option(
 
 
 class Options:
-    """A group of options, checked when it is made."""
+    """Hold a group of options, checked when it is made."""
 
     # heads its section in the documentation of functions
     title: ClassVar[str] = "Options"
@@ -205,8 +205,8 @@ def _sentence(group: type[Options], name: str) -> str:
     """Return the sentence on an option in the docstring of the group that declares it."""
     entry = re.compile(rf"^    {name}: (.*(?:\n {{8}}.*)*)", re.MULTILINE)
     for owner in group.__mro__:
-        if found := entry.search(inspect.cleandoc(owner.__doc__ or "")):
-            return " ".join(found[1].split())
+        if match := entry.search(inspect.cleandoc(owner.__doc__ or "")):
+            return " ".join(match[1].split())
     return ""
 
 
@@ -228,7 +228,7 @@ def choices(kind: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Progress:
-    """The current stage, and how much of it is done."""
+    """Describe the current stage of the work, and how much of it is done."""
 
     stage: str
     rows: int
@@ -344,7 +344,7 @@ Order: TypeAlias = Literal["columns", "rows"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
-# What documents are part of: a table, its file, a mapping, or an expression over doc_id.
+# The units that documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
 UnitRanks: TypeAlias = Literal["renumbered", "kept"]
 # A table in any form that can be read.

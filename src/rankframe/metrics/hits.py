@@ -225,8 +225,8 @@ def set_map(*, rel: float | None = None) -> Value:
     >>> round(frame.select(set_map()).item(), 6)
     0.333333
     """
-    found = sum_hits(None, rel)
-    return Ratio(found * found, retrieved() * relevant_count(rel))
+    hits = sum_hits(None, rel)
+    return Ratio(hits * hits, retrieved() * relevant_count(rel))
 
 
 @counted()

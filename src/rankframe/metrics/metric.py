@@ -87,7 +87,7 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition(Facts):
-    """A registered metric."""
+    """Describe a registered metric."""
 
     name: str
     # returns its value for one query, from checked parameters
@@ -242,7 +242,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with its parameters, under the label that the user gave it."""
+    """Hold a metric with its parameters, under the label that the user gave it."""
 
     label: str
     average: Average = "macro"

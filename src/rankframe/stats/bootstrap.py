@@ -1,10 +1,10 @@
-"""The bootstrap over queries, without a random number generator: every draw is a hash.
+"""Bootstrap over queries without a random number generator: every draw is a hash.
 
-What a replicate does with a query follows from (query_id, seed, replicate) alone, so that the same
-bits come out on any machine, in any order of rows and in any batches. Queries are put into at most
-`MOST_BUCKETS` buckets by the leading bits of their hashes, and buckets are drawn: up to that many
-queries have a bucket each; beyond it the cost no longer grows, and random buckets of random queries
-are as good as queries. (1,000 replicates of 10 metrics take 0.05 s at any size.)
+The weight of a query in a replicate depends only on (query_id, seed, replicate), so that results
+are equal on any machine, in any order of rows and in any batches. Queries are put into at most
+`MOST_BUCKETS` buckets by the leading bits of their hashes, and buckets are drawn. Up to that number
+of queries, each has a bucket of its own; beyond it the cost no longer grows, and buckets of random
+queries are as good as queries. (1,000 replicates of 10 metrics take 0.05 s at any size.)
 """
 
 from __future__ import annotations

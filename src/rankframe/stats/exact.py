@@ -1,4 +1,4 @@
-"""Sums without rounding: the same bits in any order of rows, on any number of threads or machines.
+"""Sum floats without rounding: equal bits in any order of rows, on any number of threads.
 
 A sum of floats is kept as one large whole number, which adds up exactly, and is rounded once, when
 it is converted to a float.

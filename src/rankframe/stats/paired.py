@@ -1,5 +1,6 @@
-"""The values of several systems over the same queries, the errors of their averages and of the
-differences between these, and which differences are only rounding.
+"""Compute standard errors of averages of systems over the same queries, and of their differences.
+
+A difference that rounding alone may cause counts as none.
 """
 
 from __future__ import annotations

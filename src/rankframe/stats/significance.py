@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from itertools import permutations
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -40,14 +40,6 @@ from rankframe.stats.paired import (
 )
 
 
-class CorrectionRule(NamedTuple):
-    """Describe a correction of p values."""
-
-    adjust: Callable[[Floats], Floats]
-    # It bounds the chance of any false alarm: one p value is multiplied by how many there are.
-    any_alarm: bool
-
-
 def _holm(p_values: Floats) -> Floats:
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(len(p_values))
@@ -61,12 +53,14 @@ def _benjamini_hochberg(p_values: Floats) -> Floats:
     return false_discovery_control(p_values, method="bh")
 
 
-CORRECTIONS: dict[Correction, CorrectionRule] = {
-    "holm": CorrectionRule(_holm, any_alarm=True),
-    "bonferroni": CorrectionRule(lambda p_values: p_values * len(p_values), any_alarm=True),
-    "bh": CorrectionRule(_benjamini_hochberg, any_alarm=False),
-    "none": CorrectionRule(lambda p_values: p_values, any_alarm=False),
+CORRECTIONS: dict[Correction, Callable[[Floats], Floats]] = {
+    "holm": _holm,
+    "bonferroni": lambda p_values: p_values * len(p_values),
+    "bh": _benjamini_hochberg,
+    "none": lambda p_values: p_values,
 }
+# Corrections of the family-wise error rate: the chance of any false alarm.
+FAMILYWISE: tuple[Correction, ...] = ("holm", "bonferroni")
 
 
 def correct_p_values(
@@ -88,9 +82,9 @@ def correct_p_values(
     tested = np.array([p for p in p_values if p is not None])
     if not len(tested):
         return list(p_values)
-    rule = CORRECTIONS[correction]
-    # Over families, a step-down would not hold within each.
-    adjusted = tested * families if families and rule.any_alarm else rule.adjust(tested)
+    # A step-down over families would not hold within each of them.
+    is_multiplied = families and correction in FAMILYWISE
+    adjusted = tested * families if is_multiplied else CORRECTIONS[correction](tested)
     rest = iter(np.minimum(adjusted, 1.0).tolist())
     return [None if p is None else next(rest) for p in p_values]
 

@@ -1,4 +1,4 @@
-"""Compare an output of trec_eval with ours, line by line."""
+"""Compare an output of trec_eval with rankframe's, line by line."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
 _ROW, _PLACE = "_row", "_place"
 # The measure, a query id that may hold anything, and the value.
 _LINE = r"^(\S+)\s+(.*\S)\s+(\S+)$"
-# Measures that round recall points, which trec_eval 10 does in another way than those before.
+# Measures that round levels of recall, which trec_eval 10 and trec_eval 9 do differently.
 _ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
 
 
 @dataclass(frozen=True)
 class Check:
-    """The comparison of two outputs."""
+    """Hold the comparison of two outputs."""
 
-    # measure, query_id, theirs, ours (null: we have no such line), in the order of the file
+    # measure, query_id, theirs, ours (null: rankframe has no such line), in the order of the file
     different: pl.DataFrame
     compared: int
     # labels of lines that were not compared, and the number of these lines
@@ -49,7 +49,7 @@ class Check:
         return self.compared - self.different.height
 
     def write(self, file: IO[bytes]) -> None:
-        """Print the lines that differ, theirs and ours, and a summary."""
+        """Write the lines that differ, and a summary."""
         shown = self.different.with_columns(
             pl.col(_MEASURE).str.pad_end(22), pl.col(_OURS).fill_null("(no such line)")
         )
@@ -125,10 +125,9 @@ def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[s
     Unknown measures, and measures of other kinds of judgments, are left out.
     """
     labels = output[_MEASURE].unique(maintain_order=True).to_list()
-    written = (_asked_for(label) for label in labels)
     measures = [
         measure
-        for measure in written
+        for measure in map(_measure_of, labels)
         if measure is not None and rel_format in MEASURES[measure.partition(".")[0]].reads
     ]
     if not measures:
@@ -138,7 +137,7 @@ def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[s
     return measures
 
 
-def _asked_for(label: str) -> str | None:
+def _measure_of(label: str) -> str | None:
     written = written_as(label)
     try:
         lines = lines_of(parse_measures([written] if written else []))
@@ -148,7 +147,7 @@ def _asked_for(label: str) -> str | None:
 
 
 def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
-    """Compare every line of an output with ours, if its measure was evaluated."""
+    """Compare every line of an output whose measure was evaluated."""
     lines = {line.label: line for line in result.lines}
     values = result.values
     places = values.select(QUERY).with_row_index(_PLACE)
@@ -176,7 +175,7 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
 def _beside(
     rows: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
-    """Add our text to the lines of one measure: null where we have no such line."""
+    """Add the text of rankframe to the lines of one measure: null where it has no such line."""
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
     if line.measure.per_query and place.null_count() < len(place):

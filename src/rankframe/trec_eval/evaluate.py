@@ -51,7 +51,7 @@ _POOLED: Final = "\0pooled"
 
 
 class NothingInCommonError(RankframeError):
-    """A run that has none of the judged queries."""
+    """Raised if a run has none of the judged queries."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class TrecOptions:
 
 @dataclass(frozen=True)
 class TrecResult:
-    """The lines of an evaluation, and the values behind them."""
+    """Hold the lines of an evaluation, and the values that they show."""
 
     lines: list[Line]
     # a row for each query
@@ -143,8 +143,8 @@ def evaluate_trec(
         columns: names of columns, as in `rf.evaluate`.
         relevance: the grade of every judgment, for judgments without grades.
 
-    >>> found = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["map", "P.5"])
-    >>> found.summary["text"].to_list()
+    >>> result = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["map", "P.5"])
+    >>> result.summary["text"].to_list()
     ['0.5000', '0.2000']
     """
     options = options or TrecOptions()

@@ -1,6 +1,4 @@
-"""trec_eval's measures under its own names: the metric behind each, what -m may say of it, and the
-lines that it prints.
-"""
+"""Declare trec_eval's measures under its own names, with their metrics, parameters and lines."""
 
 from __future__ import annotations
 
@@ -47,12 +45,12 @@ RETRIEVED: Final = "\0retrieved"
 
 
 class UnknownMeasureError(OptionError):
-    """A measure that trec_eval does not have."""
+    """Raised if trec_eval has no such measure."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of trec_eval: the metric behind it, its parameters, and where it is printed."""
+    """Describe a measure of trec_eval: its metric, its parameters, and where it is printed."""
 
     name: str
     metric: str | None = None
@@ -73,7 +71,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the output: for every query, at the end for all of them, or both."""
+    """Describe a line of the output: for every query, for the summary, or for both."""
 
     label: str
     measure: Measure
@@ -99,7 +97,7 @@ class Line:
 
 @dataclass(frozen=True)
 class _Request:
-    """A measure with the text that followed its dot."""
+    """Hold a measure with the text that followed its dot."""
 
     measure: Measure
     params: str = ""
@@ -129,14 +127,14 @@ class _Request:
 
     def numbers(self, count: int | None = None) -> list[float]:
         try:
-            found = [float(part) for part in self.params.split(",")]
+            numbers = [float(part) for part in self.params.split(",")]
         except ValueError:
-            found = [math.nan]
-        if not all(map(math.isfinite, found)):
+            numbers = [math.nan]
+        if not all(map(math.isfinite, numbers)):
             raise self.error("numbers belong behind the dot, with commas between them.")
-        if count not in (None, len(found)):
-            raise self.error(f"it takes {count} number{'s' * (count != 1)}, not {len(found)}.")
-        return found
+        if count not in (None, len(numbers)):
+            raise self.error(f"it takes {count} number{'s' * (count != 1)}, not {len(numbers)}.")
+        return numbers
 
     def pairs(self) -> dict[str, float]:
         pairs = {}
@@ -223,7 +221,7 @@ def _gained(request: _Request) -> Line:
 
 
 def _freely_gained(request: _Request, gains: Mapping[float, float]) -> pl.Expr:
-    """Return a gained measure for any gains: falling with the grade, negative, or of grade 0.
+    """Return a measure with gains that fall with the grade, are negative, or belong to grade 0.
 
     The ideal list has the documents of the largest gain first, and none without gain.
     """
