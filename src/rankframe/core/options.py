@@ -299,7 +299,7 @@ def takes_options(
                     stack.enter_context(freed_at_once())
                 return function(*args, **{**defaults, **arguments})
 
-        called.option_groups = groups  # pyright: ignore[reportFunctionMemberAccess]
+        called.option_groups = groups  # pyright: ignore[reportAttributeAccessIssue]
         called.__signature__ = signature.replace(parameters=[*main.values(), *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
         called.__doc__ = _documented(function.__doc__ or "", sections)
         return called  # pyright: ignore[reportReturnType]

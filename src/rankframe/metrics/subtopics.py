@@ -89,8 +89,22 @@ def _novel(
     return total(where(_relevant(rel) & inside, worth / discount(place)))
 
 
+def _share_of_ideal(
+    k: int | None, alpha: float, rel: float | None, discount: Callable[[pl.Expr], pl.Expr]
+) -> Ratio:
+    """Divide the sum of `_novel` by its value for the ideal list."""
+    novel = partial(_novel, k, alpha, rel, discount)
+    return Ratio(novel(), novel(ideal=True))
+
+
 def _logarithm(place: pl.Expr) -> pl.Expr:
     return (place + 1).log(2)
+
+
+def _patience(beta: float) -> Callable[[pl.Expr], pl.Expr]:
+    """Return the discount of a reader who goes on with probability β at every rank."""
+    check_between("beta", beta, 0, 1)
+    return lambda place: 1 / _shrunk(beta, place - 1)
 
 
 def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
@@ -140,10 +154,7 @@ def alpha_ndcg(k: int | None = None, *, alpha: float = ALPHA, rel: float | None 
     >>> round(grouped.select(alpha_ndcg(k=4)).item(), 6)
     0.808689
     """
-    return Ratio(
-        _novel(k, alpha, rel, _logarithm),
-        _novel(k, alpha, rel, _logarithm, ideal=True),
-    )
+    return _share_of_ideal(k, alpha, rel, _logarithm)
 
 
 @registered(synonyms=("err-ia",), bounds=(0.0, None), exponential={"gain": "exp2"})
@@ -187,15 +198,7 @@ def nerr_ia(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = N
     >>> round(grouped.select(nerr_ia(k=4)).item(), 6)
     0.756303
     """
-    return Ratio(
-        _novel(k, alpha, rel, lambda place: place),
-        _novel(k, alpha, rel, lambda place: place, ideal=True),
-    )
-
-
-def _patient(alpha: float, beta: float, rel: float | None, *, ideal: bool = False) -> pl.Expr:
-    check_between("beta", beta, 0, 1)
-    return _novel(None, alpha, rel, lambda place: 1 / _shrunk(beta, place - 1), ideal=ideal)
+    return _share_of_ideal(k, alpha, rel, lambda place: place)
 
 
 @registered(bounds=(0.0, 1.0))
@@ -209,7 +212,8 @@ def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -
     >>> grouped.select(nrbp()).item()
     0.6796875
     """
-    return Ratio((1 - (1 - alpha) * beta) * _patient(alpha, beta, rel), _weight(rel))
+    novel = _novel(None, alpha, rel, _patience(beta))
+    return Ratio((1 - (1 - alpha) * beta) * novel, _weight(rel))
 
 
 @registered(bounds=(0.0, None))
@@ -223,7 +227,7 @@ def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) 
     >>> round(grouped.select(nnrbp()).item(), 6)
     0.753247
     """
-    return Ratio(_patient(alpha, beta, rel), _patient(alpha, beta, rel, ideal=True))
+    return _share_of_ideal(None, alpha, rel, _patience(beta))
 
 
 @registered(synonyms=("map-ia",))

@@ -90,7 +90,7 @@ class BootstrapBuckets:
         cls, hashes: Hashes, values: Mapping[str, Floats], limit: int = MOST_BUCKETS
     ) -> BootstrapBuckets:
         """Put queries into buckets and add up their values, by name one number a query."""
-        whole = {_QUERIES: np.ones(len(hashes), np.int64)}
+        whole: dict[tuple[str, int], Ints] = {_QUERIES: np.ones(len(hashes), np.int64)}
         for name, numbers in values.items():
             fine, coarse = _as_whole(numbers)
             whole[name, 0] = fine
