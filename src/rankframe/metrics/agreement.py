@@ -1,6 +1,8 @@
-"""Measure what two rankings share: expressions over the pair frame, one row per document of either.
+"""Compare two rankings: expressions over the pair frame, one row per document of either.
 
-Rank-biased overlap weighs depths, so it and its kin sum over depths.
+X_d is the number of documents in the top d of both rankings. Rank-biased overlap and similar
+metrics are sums over depths d. Pairs of documents are compared by the scores, else the ranks, of
+both rankings: C of them are in the same order, D in opposite order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Score graded relevance: every document has a gain, discounted by rank.
 
-Negative grades gain nothing. The ideal ordering is by grade, over all judged documents.
+g_i is the grade of the document at rank i; negative grades gain nothing. The ideal list has all
+judged documents in the order of their grades.
 """
 
 from __future__ import annotations

@@ -331,9 +331,10 @@ def signature(definition: Definition) -> str:
     defaults: list[str] = []
     for name, parameter in definition.parameters.items():
         value = parameter.default
-        if name not in ("k", "rel") and value is not inspect.Parameter.empty:
+        if name not in ("k", "rel"):
+            is_open = value is None or value is inspect.Parameter.empty
             text = f"{value:g}" if isinstance(value, float) else str(value).lower()
-            defaults.append(f"{name}={'…' if value is None else text}")
+            defaults.append(f"{name}={'…' if is_open else text}")
     if "rel" in definition.parameters:
         defaults.append("rel=…")
     body = f"({', '.join(defaults)})" if defaults else ""

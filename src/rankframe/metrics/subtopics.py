@@ -130,8 +130,7 @@ def alpha_dcg(
     > Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / log2(i + 1) ÷ W·Σ_{i≤k} (1 − α)^(i−1) / log2(i + 1)
 
     The divisor is the sum for a list whose documents are all about every subtopic, as in ndeval
-    (which does not divide at k = 1). `norm="none"` gives the sum itself, with weights that average
-    1.
+    (which does not divide at k = 1). `norm="none"` gives the sum itself, with weights of mean 1.
 
     >>> round(grouped.select(alpha_dcg(k=2, norm="none")).item(), 6)
     1.946395
@@ -144,7 +143,7 @@ def alpha_dcg(
 
 @registered(synonyms=("alpha-ndcg", "α-ndcg", "alphandcg"), bounds=(0.0, None))
 def alpha_ndcg(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None) -> Value:
-    """Compute alpha_dcg as a share of the ideal list's.
+    """Compute the discounted gain of subtopics as a share of its value for the ideal list.
 
     > alpha_dcg@k ÷ alpha_dcg@k of the greedy ideal list
 
