@@ -23,6 +23,7 @@ from rankframe.metrics.parts import (
     Ratio,
     Value,
     check_between,
+    constant,
     of_query,
     power,
     total,
@@ -82,11 +83,6 @@ def rbo_p(weight: float, d: int) -> float:
     return middle
 
 
-def _constant(value: float) -> pl.Expr:
-    """Return a number to divide a query's value by (see `parts.constant`)."""
-    return of_query("n_a") * 0 + value
-
-
 def _in_common(k: pl.Expr | int | None) -> pl.Expr:
     """Count the documents in the top k of both rankings."""
     depth = pl.max_horizontal("rank_a", "rank_b")
@@ -120,7 +116,7 @@ def overlap(k: int | None = None) -> Value:
     """
     if k is None:
         return Ratio(_in_common(_SHORTER), _shortest())
-    return Ratio(_in_common(k), _constant(k))
+    return Ratio(_in_common(k), constant(k, "n_a"))
 
 
 @registered()
@@ -156,10 +152,12 @@ def average_overlap(k: int | None = None, *, weights: Sequence[float] | None = N
         values = _checked_weights(weights)[:k]
         depths = np.arange(1, len(values) + 1)
         weight = _DEPTH.replace_strict(depths, values, default=0.0, return_dtype=pl.Float64)
-        return Ratio(_over_depths("broken", weight, values), _constant(math.fsum(values)))
+        return Ratio(_over_depths("broken", weight, values), constant(math.fsum(values), "n_a"))
     if k is None:
         return Ratio(total(where(_DEPTH <= _SHORTER, pl.col("agreement"))), _shortest())
-    return Ratio(_over_depths("broken", pl.lit(1.0), np.ones(_checked_depth(k))), _constant(k))
+    return Ratio(
+        _over_depths("broken", pl.lit(1.0), np.ones(_checked_depth(k))), constant(k, "n_a")
+    )
 
 
 def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
@@ -186,7 +184,7 @@ def _over_depths(ties: RboTies, weight: pl.Expr, weights: NDArray[np.float64]) -
     k = len(weights)
     inside = (_DEPTH <= _LONGER) & (k >= _DEPTH)
     all_weight = math.fsum(weights / np.arange(1, k + 1))
-    beyond = _constant(all_weight) - total(where(inside, weight / _DEPTH))
+    beyond = constant(all_weight, "n_a") - total(where(inside, weight / _DEPTH))
     beyond = pl.when(_longest() < k).then(of_query("n_shared") * beyond).otherwise(0.0)
     return total(where(inside, _agreement(ties) * weight)) + beyond
 

@@ -132,13 +132,13 @@ def length(k: int | None) -> pl.Expr:
     return retrieved() if k is None else constant(k)
 
 
-def constant(value: float) -> pl.Expr:
+def constant(value: float, column: str = "retrieved") -> pl.Expr:
     """Return a number to divide a query's value by.
 
     Polars divides by a literal by multiplying by its reciprocal: 3 / 10 becomes
-    0.30000000000000004. A column is divided by truly.
+    0.30000000000000004. A column divides exactly; `column` is any one of the frame without nulls.
     """
-    return retrieved() * 0 + value
+    return of_query(column) * 0 + value
 
 
 def row_constant(value: float) -> pl.Expr:

@@ -131,7 +131,8 @@ class BootstrapBuckets:
 
     def values(self, name: str) -> Floats:
         """Return the sum of a value over each bucket."""
-        return self._sum((name, 0)) / _FINE + self._sum((name, 1))
+        zeros = np.zeros(len(self.keys))
+        return self.sums.get((name, 0), zeros) / _FINE + self.sums.get((name, 1), zeros)
 
     @property
     def counts(self) -> Floats:
