@@ -90,9 +90,9 @@ def correct_p_values(
 
 
 Pair: TypeAlias = tuple[int, int]
-# By metric and pair; None where there is none.
+# By metric and pair; None if it is undefined.
 PValues: TypeAlias = list[list[float | None]]
-# The averages that a test can handle: any; means with the same denominators in every system; means
+# The averages that a test can handle: any; means with equal denominators in every system; means
 # without weights.
 Takes = Literal["any average", "means", "plain means"]
 
@@ -142,19 +142,19 @@ def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> Tes
     return p_values
 
 
-def t(paired: PairedValues, base: int, other: int) -> float | None:
+def t(paired: PairedValues, baseline: int, system: int) -> float | None:
     """Compute Student's t test of averages of any kind, by their standard error.
 
     Differences that do not vary have no error; they get the p value of the sign test.
     """
-    difference = paired.ratios[other] - paired.ratios[base]
-    error = difference_error(paired, base, other)
+    difference = paired.ratios[system] - paired.ratios[baseline]
+    error = difference_error(paired, baseline, system)
     if paired.queries < 2 or math.isnan(error) or math.isnan(difference):
         return None
-    if only_rounding(error * math.sqrt(paired.queries), paired, base, other):
-        if only_rounding(difference, paired, base, other):
+    if only_rounding(error * math.sqrt(paired.queries), paired, baseline, system):
+        if only_rounding(difference, paired, baseline, system):
             return 1.0
-        return sign(paired, base, other)
+        return sign(paired, baseline, system)
     return two_sided(difference / error, paired.queries - 1)
 
 
@@ -169,11 +169,11 @@ def two_sided(statistic: float, freedom: int) -> float:
     return float(2 * stdtr(freedom, -abs(statistic)))
 
 
-def wilcoxon(paired: PairedValues, base: int, other: int) -> float | None:
+def wilcoxon(paired: PairedValues, baseline: int, system: int) -> float | None:
     """Compute Wilcoxon's signed rank test by scipy; queries without a difference are left out."""
     from scipy import stats  # noqa: PLC0415
 
-    apart = ranked_differences(paired.values[other], paired.values[base])
+    apart = ranked_differences(paired.values[system], paired.values[baseline])
     if len(apart) < 2:
         return None
     if not apart.any():
@@ -182,11 +182,11 @@ def wilcoxon(paired: PairedValues, base: int, other: int) -> float | None:
     return float(outcome.pvalue)
 
 
-def sign(paired: PairedValues, base: int, other: int) -> float:
+def sign(paired: PairedValues, baseline: int, system: int) -> float:
     """Compute the sign test by scipy; queries without a difference are left out."""
     from scipy.stats import binomtest  # noqa: PLC0415 (only where systems are compared)
 
-    up, down = count_moves(paired.values[other], paired.values[base])
+    up, down = count_moves(paired.values[system], paired.values[baseline])
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
@@ -221,39 +221,39 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
 
 @dataclass(frozen=True)
 class _Swap:
-    """Two systems that are swapped in random buckets of queries."""
+    """Hold two systems that are swapped in random buckets of queries."""
 
-    # Σ above and Σ below of each system, as they are
-    base: tuple[float, float]
-    other: tuple[float, float]
-    # by how much Σ above, and where it differs Σ below, of a bucket change if it is swapped
+    # Σ above and Σ below of each system before any swap
+    baseline: tuple[float, float]
+    system: tuple[float, float]
+    # how much Σ above, and Σ below if it differs, change if a bucket is swapped
     moved: list[Floats]
-    # what rounding may add up to: equal sums must count as equal
+    # the largest rounding error: equal sums must count as equal
     slack: float
 
     @classmethod
     def from_values(cls, paired: PairedValues, pair: Pair, buckets: QueryBuckets) -> _Swap:
-        base, other = pair
+        baseline, system = pair
         parts = [paired.above] if paired.common else [paired.above, paired.below]
-        moved = list(buckets.sums([part[other] - part[base] for part in parts]).T)
+        moved = list(buckets.sums([part[system] - part[baseline] for part in parts]).T)
         totals = [(float(above), float(below)) for above, below in paired.totals]
-        size = abs(totals[base][1])
+        size = abs(totals[baseline][1])
         slack = 1e-12 * float(np.abs(moved[0]).sum()) / size if size else 0.0
-        return cls(totals[base], totals[other], moved, slack)
+        return cls(totals[baseline], totals[system], moved, slack)
 
     @property
     def undefined(self) -> bool:
         """Tell whether an average is undefined, so that there is nothing to compare."""
-        return not self.base[1] or not self.other[1]
+        return not self.baseline[1] or not self.system[1]
 
     def count_extreme(self, sums: Floats) -> int:
         """Count the replicates in which the systems are at least as far apart as they are."""
         if self.undefined:
             return 0
         below = sums[:, 1] if sums.shape[1] > 1 else 0.0
-        apart = (self.other[0] - sums[:, 0]) / (self.other[1] - below)
-        apart -= (self.base[0] + sums[:, 0]) / (self.base[1] + below)
-        observed = self.other[0] / self.other[1] - self.base[0] / self.base[1]
+        apart = (self.system[0] - sums[:, 0]) / (self.system[1] - below)
+        apart -= (self.baseline[0] + sums[:, 0]) / (self.baseline[1] + below)
+        observed = self.system[0] / self.system[1] - self.baseline[0] / self.baseline[1]
         return int((np.abs(apart) >= abs(observed) - self.slack).sum())
 
 
@@ -293,8 +293,8 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
         _, total = paired.totals[0]
         slack = 1e-12 * float(np.abs(scaled[number]).sum()) * units[number]
         row: list[float | None] = []
-        for base, other in pairs:
-            apart = abs(paired.ratios[other] - paired.ratios[base]) * float(total)
+        for baseline, system in pairs:
+            apart = abs(paired.ratios[system] - paired.ratios[baseline]) * float(total)
             extreme = int((ranges[:, number] >= apart - slack).sum())
             row.append(None if math.isnan(apart) else (extreme + 1) / (count + 1))
         p_values.append(row)
@@ -307,7 +307,7 @@ def _shuffled_sums(
     """Sum over buckets whose systems are in a random order: systems × replicates × metrics."""
     _, systems, metrics = values.shape
     totals = np.zeros((systems, replicates, metrics))
-    # The last system stands where no other does, and the last place gets what the others leave.
+    # The last system is wherever no other one is, and the last place gets what is left.
     last = values[:, -1]
     for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)[:-1]):
         totals[place] = last.sum(axis=0)
