@@ -523,9 +523,9 @@ class SharedPolicies(Policies):
     """Decide what counts when several runs are evaluated to be compared.
 
     Args:
-        missing: a judged query that a run lacks scores 0 ("zero"), scores 0 unless two systems
-            share less than half of their queries, which is an error ("zero_if_few"), is left out
-            ("skip") or is an "error".
+        missing: a judged query that a run lacks scores 0 ("zero"), is left out ("skip") or is an
+            "error". "zero_if_few" is "zero" while any two systems share at least half of their
+            queries, and otherwise an error.
     """
 
     missing: MissingAmong = option(  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -646,8 +646,8 @@ class Intervals(Options):
 
     Args:
         ci: confidence intervals of the averages, by "bootstrap" over queries, by Student's "t", or
-            None. The bootstrap is drawn from hashes of query ids: the same on every machine, for
-            the same seed.
+            None. The bootstrap draws from hashes of query ids, so that a seed gives equal intervals
+            on every machine.
         confidence: the confidence level of the intervals.
         replicates: the number of bootstrap replicates.
         seed: the seed of all random draws.
@@ -732,9 +732,9 @@ class Storage(Options):
     """Decide how remote storage is reached.
 
     Args:
-        storage_options: settings of remote storage (`s3://…`): `endpoint_url`, `aws_region`, keys,
-            and whatever else polars takes under this name (default: the environment,
-            `AWS_ENDPOINT_URL`, …).
+        storage_options: settings of remote storage (`s3://…`), such as `endpoint_url`,
+            `aws_region` and keys, under the names that polars has (default: environment variables
+            such as `AWS_ENDPOINT_URL`).
     """
 
     title: ClassVar[str] = "Storage"
