@@ -14,12 +14,12 @@ from rankframe.stats.bootstrap import (
     MOST_BUCKETS,
     BootstrapBuckets,
     QueryBuckets,
-    as_exact,
     can_resample,
     coin_weights,
     hash_ids,
     poisson_weights,
     random_words,
+    scale_to_integers,
     weighted_sums,
 )
 from tests.support.draws import plain_coin, plain_hash, plain_poisson, plain_word
@@ -227,7 +227,7 @@ def test_fewer_replicates_are_the_first_of_more() -> None:
 @given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=30), st.integers(0, 99))
 def test_exact_columns_are_whole_and_near(numbers: list[float], seed: int) -> None:
     column = np.array([numbers]).T
-    whole, unit = as_exact(column)
+    whole, unit = scale_to_integers(column)
     assert np.array_equal(whole, np.rint(whole))
     assert np.frexp(unit)[0].tolist() == [0.5]
     assert np.abs(whole).sum() <= 2.0**48 + len(numbers)
@@ -242,7 +242,7 @@ def test_exact_columns_are_whole_and_near(numbers: list[float], seed: int) -> No
 
 
 def test_a_column_of_zeros_is_exact_too() -> None:
-    whole, unit = as_exact(np.zeros((3, 1)))
+    whole, unit = scale_to_integers(np.zeros((3, 1)))
     assert whole.tolist() == [[0.0]] * 3
     assert unit.tolist() > [0.0]
 

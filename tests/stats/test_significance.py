@@ -21,7 +21,7 @@ from rankframe.stats.significance import (
     TESTS,
     against_margin,
     correct_p_values,
-    fewest_queries,
+    count_needed_queries,
 )
 from tests.support.paired_cases import by_chance, chance, drawn, p_value, plain, random_values
 
@@ -124,7 +124,7 @@ def test_where_differences_do_not_vary_t_goes_by_their_signs(queries: int) -> No
 
 @pytest.mark.parametrize(("level", "queries"), [(0.5, 3), (0.1, 5), (0.05, 6), (0.01, 8)])
 def test_fewer_queries_show_nothing_even_if_all_agree(level: float, queries: int) -> None:
-    assert fewest_queries(level) == queries
+    assert count_needed_queries(level) == queries
     assert stats.binomtest(queries, queries).pvalue < level
     assert stats.binomtest(queries - 1, queries - 1).pvalue >= level
 

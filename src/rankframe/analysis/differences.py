@@ -30,9 +30,9 @@ from rankframe.stats.paired import (
     Floats,
     PairedValues,
     count_moves,
-    difference_error,
-    mean_error,
-    only_rounding,
+    estimate_difference_error,
+    estimate_mean_error,
+    is_rounding,
 )
 from rankframe.stats.significance import (
     FAMILYWISE,
@@ -41,7 +41,7 @@ from rankframe.stats.significance import (
     Pair,
     PValues,
     SignificanceTest,
-    fewest_queries,
+    count_needed_queries,
 )
 
 
@@ -81,7 +81,7 @@ class Setup:
     @property
     def fewest(self) -> int:
         """Return the number of queries below which nothing is called significant."""
-        return fewest_queries(self.level)
+        return count_needed_queries(self.level)
 
     def out_of_reach(self, tests: int, families: int) -> str:
         """Explain that so many tests need more permutations to find anything; "" if they do not.
@@ -111,7 +111,7 @@ class Setup:
             "test": test,
             "correction": self.comparing.correction,
             "significant": f"{p} below {self.level:g}",
-            "fewest_queries": f"{self.fewest}: with fewer, nothing is called significant",
+            "count_needed_queries": f"{self.fewest}: with fewer, nothing is called significant",
             "unpaired": self.comparing.unpaired,
             **self.intervals.described(),
         }
@@ -302,8 +302,8 @@ class AlignedValues(PairedValues):
         sign = 1.0 if self.metric.higher_is_better else -1.0
         if relative:
             pulls = (self.pull(1) - after / before * self.pull(0)) / abs(before)
-            return sign * (after - before) / abs(before), mean_error(pulls)
-        return sign * (after - before), mean_error(self.pull(1) - self.pull(0))
+            return sign * (after - before) / abs(before), estimate_mean_error(pulls)
+        return sign * (after - before), estimate_mean_error(self.pull(1) - self.pull(0))
 
     def draw(self, hashes: Hashes, intervals: Intervals) -> AlignedValues:
         """Draw the bootstrap, if it is wanted."""
@@ -313,7 +313,7 @@ class AlignedValues(PairedValues):
         """Describe a system by itself: its average with an interval."""
         average, paired, bounds = self.averages[system], self.paired, None
         if average is not None and intervals.ci == "t":
-            error = difference_error(paired, None, system)
+            error = estimate_difference_error(paired, None, system)
             bounds = t_interval(paired.ratios[system], error, paired.queries, intervals.confidence)
             if bounds is not None:
                 low, high = self.finish(np.array(bounds)).tolist()
@@ -334,7 +334,7 @@ class AlignedValues(PairedValues):
             effect = self._effect_size(base, other)
             if intervals.ci == "t":
                 scales = self.slope(base), self.slope(other)
-                error = difference_error(paired, base, other, scales=scales)
+                error = estimate_difference_error(paired, base, other, scales=scales)
                 bounds = t_interval(difference, error, paired.queries, intervals.confidence)
             elif self.replicates is not None:
                 averages = self.bootstrap_averages
@@ -356,10 +356,10 @@ class AlignedValues(PairedValues):
         """Return Cohen's d of the differences; None where they do not vary."""
         paired = self.paired
         difference = paired.ratios[other] - paired.ratios[base]
-        if only_rounding(difference, paired, base, other):
+        if is_rounding(difference, paired, base, other):
             return 0.0
-        spread = difference_error(paired, base, other) * math.sqrt(paired.queries)
-        return None if only_rounding(spread, paired, base, other) else difference / spread
+        spread = estimate_difference_error(paired, base, other) * math.sqrt(paired.queries)
+        return None if is_rounding(spread, paired, base, other) else difference / spread
 
 
 def draw_replicates(

@@ -363,7 +363,7 @@ def metric(
         raise MetricParameterError(
             f"expression {label!r} stands for several columns. Give one expression for each."
         )
-    refuse_long(label)
+    refuse_long_name(label)
     if is_pattern(label):
         raise MetricParameterError(
             f"{label!r} is a pattern of names: give the expression another name."
@@ -402,7 +402,7 @@ def read_average(text: object, label: str) -> tuple[Average, float | None]:
     raise MetricParameterError(f"{label!r}: average={text!r} is not one of {listed}.")
 
 
-def refuse_long(name: str) -> None:
+def refuse_long_name(name: str) -> None:
     """Refuse a name that is too long to be meant, before it is parsed."""
     if len(name) > LONGEST_NAME:
         raise MetricParameterError(

@@ -22,7 +22,7 @@ from rankframe.core.errors import MetricParameterError, UnknownMetricError
 from rankframe.core.messages import did_you_mean, nearest, shorten, shown
 from rankframe.core.options import GapKind
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Frame, Gap, Metric, metric, read_average, refuse_long
+from rankframe.metrics.metric import Frame, Gap, Metric, metric, read_average, refuse_long_name
 from rankframe.metrics.parts import Ratio
 
 # Names, expressions, and metrics that `rf.metric` defines.
@@ -89,7 +89,7 @@ def resolve(
                 "a metric is a name or a polars expression, not "
                 f"{type(request).__name__} {request!r}."
             )
-    resolved = with_inner(resolved) if inner else resolved
+    resolved = add_inner_metrics(resolved) if inner else resolved
     labels: set[str] = set()
     for each in resolved:
         label = repr(each.label)
@@ -109,7 +109,7 @@ def resolve(
     return resolved
 
 
-def with_inner(metrics: Sequence[Metric]) -> list[Metric]:
+def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     """Add the metric of each gap before the gap, unless it is there already."""
     labels = set(map(attrgetter("label"), metrics))
     complete: list[Metric] = []
@@ -127,7 +127,7 @@ def parse(text: str) -> list[Metric]:
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params
     {'gain': 'exp2', 'k': 10}
     """
-    refuse_long(text)
+    refuse_long_name(text)
     written = text.strip()
     if gap := _GAP.fullmatch(written):
         return _parse_gap(gap["inside"], written)

@@ -254,7 +254,7 @@ def weighted_sums(
     The result is replicates × columns; in a replicate, a bucket has one weight for all columns.
     `draw_weights` is called with the origins of a few buckets, `replicates` and `seed`.
     """
-    whole, unit = as_exact(columns)
+    whole, unit = scale_to_integers(columns)
     totals = np.zeros((replicates, columns.shape[1]))
     step = max(_BLOCK // replicates, 1)
     # A small product takes one core: others would spin for longer than it takes.
@@ -267,7 +267,7 @@ def weighted_sums(
     return totals * unit
 
 
-def as_exact(columns: Floats) -> tuple[Floats, Floats]:
+def scale_to_integers(columns: Floats) -> tuple[Floats, Floats]:
     """Scale columns to whole numbers of a unit, a power of 2 for each column.
 
     They add up exactly, with any small weights and in any order.

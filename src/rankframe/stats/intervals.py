@@ -179,19 +179,19 @@ class OrderedValues:
 
     def interval(self, level: float, confidence: float) -> tuple[float, float] | None:
         """Return the values between which the quantile of the population is."""
-        places = places_around(len(self), level, confidence)
+        places = find_quantile_ranks(len(self), level, confidence)
         return None if places is None else (self.place(places[0]), self.place(places[1]))
 
 
-def places_around(count: int, level: float, confidence: float) -> tuple[int, int] | None:
+def find_quantile_ranks(count: int, level: float, confidence: float) -> tuple[int, int] | None:
     """Return the places of ordered values between which a quantile lies with this confidence.
 
     The number of values below a quantile is binomial, whatever they are drawn from, so no
     distribution is assumed. None where there are too few values.
 
-    >>> places_around(100, 0.5, 0.95)
+    >>> find_quantile_ranks(100, 0.5, 0.95)
     (40, 61)
-    >>> places_around(5, 0.5, 0.95) is None
+    >>> find_quantile_ranks(5, 0.5, 0.95) is None
     True
     """
     if not count or not 0 < level < 1:

@@ -63,7 +63,7 @@ class PairedValues:
         return (self.above[system] - self.ratios[system] * self.below[system]) / mean
 
 
-def difference_error(
+def estimate_difference_error(
     paired: PairedValues, baseline: int | None, system: int, *, scales: Sequence[float] = (1.0, 1.0)
 ) -> float:
     """Return the standard error of the difference of two averages, or of one if `baseline` is None.
@@ -82,10 +82,10 @@ def difference_error(
         difference = paired.contributions(system) * scales[-1]
         if baseline is not None:
             difference = difference - paired.contributions(baseline) * scales[0]
-    return mean_error(difference)
+    return estimate_mean_error(difference)
 
 
-def mean_error(deviations: Floats) -> float:
+def estimate_mean_error(deviations: Floats) -> float:
     """Return the standard error of a mean from the deviations of its queries."""
     n = len(deviations)
     return math.sqrt(float(exact_sum(deviations**2)) / (n * (n - 1)))
@@ -134,7 +134,7 @@ def _noise(after: Floats, before: Floats) -> Floats:
     return _ROUNDING * np.where(np.isfinite(larger), larger, 0.0)
 
 
-def only_rounding(difference: float, paired: PairedValues, baseline: int, system: int) -> bool:
+def is_rounding(difference: float, paired: PairedValues, baseline: int, system: int) -> bool:
     """Tell whether rounding alone may cause a difference of averages, or a spread."""
     sizes = [
         np.abs(paired.above[i]).max(initial=0) / max(abs(float(np.mean(paired.below[i]))), 1e-300)

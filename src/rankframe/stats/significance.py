@@ -26,16 +26,16 @@ from rankframe.stats.bootstrap import (
     MOST_BUCKETS,
     Hashes,
     QueryBuckets,
-    as_exact,
     coin_weights,
     random_words,
+    scale_to_integers,
     weighted_sums,
 )
 from rankframe.stats.paired import (
     PairedValues,
     count_moves,
-    difference_error,
-    only_rounding,
+    estimate_difference_error,
+    is_rounding,
     ranked_differences,
 )
 
@@ -148,11 +148,11 @@ def t(paired: PairedValues, baseline: int, system: int) -> float | None:
     Differences that do not vary have no error; they get the p value of the sign test.
     """
     difference = paired.ratios[system] - paired.ratios[baseline]
-    error = difference_error(paired, baseline, system)
+    error = estimate_difference_error(paired, baseline, system)
     if paired.queries < 2 or math.isnan(error) or math.isnan(difference):
         return None
-    if only_rounding(error * math.sqrt(paired.queries), paired, baseline, system):
-        if only_rounding(difference, paired, baseline, system):
+    if is_rounding(error * math.sqrt(paired.queries), paired, baseline, system):
+        if is_rounding(difference, paired, baseline, system):
             return 1.0
         return sign(paired, baseline, system)
     return two_sided(difference / error, paired.queries - 1)
@@ -276,7 +276,7 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
     scaled, units = [], []
     for paired in metrics:
         sums = buckets.sums(list(paired.above))
-        whole, unit = as_exact((sums - sums.mean(axis=1, keepdims=True)).reshape(-1, 1))
+        whole, unit = scale_to_integers((sums - sums.mean(axis=1, keepdims=True)).reshape(-1, 1))
         scaled.append(whole.reshape(sums.shape))
         units.append(float(unit.max()))
     values = np.stack(scaled, axis=2)
@@ -339,12 +339,12 @@ TESTS: dict[str, SignificanceTest] = {
 }
 
 
-def fewest_queries(level: float) -> int:
+def count_needed_queries(level: float) -> int:
     """Return the least number of queries with which any difference can be significant.
 
     With fewer, differences all in one direction are no rarer than the level by chance alone.
 
-    >>> fewest_queries(0.05)
+    >>> count_needed_queries(0.05)
     6
     """
     return math.floor(1 - math.log2(level)) + 1

@@ -18,11 +18,11 @@ from rankframe.trec_eval.measures import (
     MEASURES,
     Line,
     RelFormat,
-    lines_of,
+    format_measure,
+    make_lines,
     parse_measures,
-    written_as,
 )
-from rankframe.trec_eval.text import ALL, one_line, texts, write_tabbed
+from rankframe.trec_eval.text import ALL, escape_ids, format_values, write_tabbed
 
 _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
 _ROW, _PLACE = "_row", "_place"
@@ -55,7 +55,7 @@ class Check:
         )
         if shown.height:
             file.write(f"{_MEASURE:<22}\tquery\t{_THEIRS}\t{_OURS}\n".encode())
-        write_tabbed(file, shown.select(one_line(column) for column in shown))
+        write_tabbed(file, shown.select(escape_ids(column) for column in shown))
         file.write(f"{self.verdict}\n".encode())
 
     @property
@@ -119,7 +119,7 @@ def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
     return lines.hstack(fields.struct.unnest().select(pl.all().str.strip_chars(" ")))
 
 
-def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
+def find_measures(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
     """Return the measures of these lines, as -m asks for them.
 
     Unknown measures, and measures of other kinds of judgments, are left out.
@@ -138,9 +138,9 @@ def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[s
 
 
 def _measure_of(label: str) -> str | None:
-    written = written_as(label)
+    written = format_measure(label)
     try:
-        lines = lines_of(parse_measures([written] if written else []))
+        lines = make_lines(parse_measures([written] if written else []))
     except OptionError:
         return None
     return written if label in [line.label for line in lines] else None
@@ -179,7 +179,7 @@ def _beside(
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
     if line.measure.per_query and place.null_count() < len(place):
-        text = texts(line, values.select(line.columns)[place.fill_null(0)])
+        text = format_values(line, values.select(line.columns)[place.fill_null(0)])
         computed = pl.when(pl.col(_PLACE).is_not_null()).then(text)
     whole = pl.when(pl.col(QUERY) == ALL).then(pl.lit(summary, pl.String)).otherwise(computed)
     return rows.with_columns(whole.alias(_OURS))

@@ -30,7 +30,7 @@ from rankframe.io.sources.files import files_at
 from rankframe.kernel.segments import ranges, segment_lengths, segment_starts
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import collecting
-from rankframe.trec_eval.sources import in_memory
+from rankframe.trec_eval.sources import buffer_stream
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -60,7 +60,7 @@ _WHITE = r"[ \t\f\v]+"
 
 def read_groups(source: Source, kind: GroupFormat) -> pl.DataFrame:
     """Read a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
-    source = in_memory(source)
+    source = buffer_stream(source)
     name = describe(source, "qrels")
     with reading(name):
         frames = [_parsed(text, kind, name) for text in _texts(source, kind)]
@@ -149,7 +149,7 @@ def place_documents(
     return rows.with_columns(pl.struct(QUERY, GROUP).rle_id().cast(pl.Int64).alias(GROUP_NUMBER))
 
 
-def group_values(
+def average_over_groups(
     rows: pl.DataFrame, metrics: Sequence[Metric], *, level: int, judged_only: bool
 ) -> pl.DataFrame:
     """Return the means of metrics over groups, with a row for each query.
@@ -253,7 +253,7 @@ PREFERENCE_VALUES: Final = {
 }
 
 
-def preference_values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
+def evaluate_preferences(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
     """Return a column for each measure, and a row for each judged query.
 
     `rows`: judgments with their places (see `place_documents`).

@@ -341,7 +341,7 @@ DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
 }
 
 
-def lines_of(
+def make_lines(
     requests: Mapping[str, Sequence[str]],
     *,
     collection: int | None = None,
@@ -409,10 +409,10 @@ def refuse_other_judgments(requests: Iterable[str], rel_format: RelFormat) -> No
             )
 
 
-def written_as(label: str) -> str | None:
+def format_measure(label: str) -> str | None:
     """Return how -m asks for the line with this label; None if no measure has such a line.
 
-    >>> written_as("map_cut_10"), written_as("map"), written_as("nothing")
+    >>> format_measure("map_cut_10"), format_measure("map"), format_measure("nothing")
     ('map_cut.10', 'map', None)
     """
     if label in MEASURES:
@@ -425,7 +425,7 @@ def written_as(label: str) -> str | None:
 
 
 def _hint(name: str) -> str:
-    written = written_as(name)
+    written = format_measure(name)
     if written is not None:
         return f"Did you mean -m {written}?"
     return did_you_mean(name, [*MEASURES, *NICKNAMES])
