@@ -111,7 +111,7 @@ class Setup:
             "test": test,
             "correction": self.comparing.correction,
             "significant": f"{p} below {self.level:g}",
-            "count_needed_queries": f"{self.fewest}: with fewer, nothing is called significant",
+            "fewest_queries": f"{self.fewest}: with fewer, nothing is called significant",
             "unpaired": self.comparing.unpaired,
             **self.intervals.described(),
         }
