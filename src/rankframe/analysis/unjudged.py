@@ -37,7 +37,7 @@ from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithH
 from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import number_segments, query_blocks, sort_order
-from rankframe.metrics.gain import discounted, gain_rows
+from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import where
 
@@ -440,7 +440,7 @@ def _gain_grades(
     there are documents of that grade or above. So is the DCG; and which unjudged documents are to
     reach a grade depends on the ratio alone.
     """
-    gain = gain_rows(params["gain"], params["min_grade"])
+    gain = gain_of(pl.col(RELEVANCE), params["gain"], params["min_grade"])
     occurring = pl.concat([ideal[RELEVANCE], inside[RELEVANCE].drop_nulls()]).to_list()
     levels = pl.DataFrame({RELEVANCE: sorted({*occurring, grade})}, {RELEVANCE: pl.Float64})
     levels = levels.with_columns(gain.alias("gain")).filter(pl.col("gain") > 0)

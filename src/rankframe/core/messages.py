@@ -39,7 +39,7 @@ _UNKNOWN = "Is the key column right?"
 
 @dataclass(frozen=True)
 class Option:
-    """An option in a message, perhaps with a value to pass.
+    """Refer to an option in a message, with or without a value to pass.
 
     >>> Option("duplicates", "keep_best").text(), Option("k_max").text(flags=True)
     ('duplicates="keep_best"', '--k-max')
@@ -67,7 +67,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Role:
-    """An input in a message; the error knows its name if it is one of several runs."""
+    """Refer to an input in a message; the error adds the name of the run, if there are several."""
 
     name: str
 
