@@ -74,14 +74,12 @@ def lists_of(
     mapping: Mapping[str, str],
     role: str,
     limit: int | None = None,
-) -> Lists | None:
-    """Return the lists to unroll in a table whose columns were found; None without lists.
+) -> Lists:
+    """Return the lists to unroll in a table whose documents are in lists.
 
     `limit`: how many bytes the work may take, if any slice of the table can be read alone.
     """
-    doc = mapping.get(DOC)
-    if doc not in flat.lists or doc is None:
-        return None
+    doc = mapping[DOC]
     numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
     # A group may be that of all documents in the list.
     for name in (GROUP, GROUP_WEIGHT):

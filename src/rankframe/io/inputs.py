@@ -28,7 +28,6 @@ from rankframe.core.messages import Option, listing, number_of, shorten, shown
 from rankframe.core.options import Order, Policies
 from rankframe.io.batches import check_input
 from rankframe.io.column_names import Columns, first_called
-from rankframe.io.formats.numbers import with_rest
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import (
@@ -109,7 +108,6 @@ def open_ranking(
         for column, name in table.mapping.items()
         if column not in (GROUP, GROUP_WEIGHT)
     }
-    mapping = with_rest(mapping, table.raw.collect_schema())
     return order_run(replace(table, mapping=mapping), order)
 
 

@@ -6,7 +6,7 @@ score is a column of its own (`SCORE_REST`), which orders equal floats; computat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,13 +25,9 @@ _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 _NUMBERS = (int, float, np.number)
 
 
-def with_rest(mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """Add the rounding error of scores to a mapping of columns, if their type can have one."""
-    kept = {column: source for column, source in mapping.items() if column != SCORE_REST}
-    dtype = schema[kept[SCORE]] if SCORE in kept else None
-    if dtype in _MAYBE_LARGE or (isinstance(dtype, pl.Decimal) and dtype.scale == 0):
-        kept[SCORE_REST] = kept[SCORE]
-    return kept
+def may_be_beyond_float(dtype: pl.DataType) -> bool:
+    """Return whether a column of this type can have numbers that a float cannot hold."""
+    return dtype in _MAYBE_LARGE or (isinstance(dtype, pl.Decimal) and dtype.scale == 0)
 
 
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
