@@ -47,13 +47,9 @@ class Batches:
         self.scanned = scanned
         self._frame = frame
         self._at_once = at_once
+        self.bounded = at_once is not None
         schema = frame.collect_schema()
         self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
-
-    @property
-    def bounded(self) -> bool:
-        """Return whether memory is limited."""
-        return self._at_once is not None
 
     def budget(self) -> MemoryBudget:
         """Return what the batches under way may take together.
@@ -150,11 +146,12 @@ class Batches:
     def _looks_clean(self, batch: pl.DataFrame) -> bool:
         """Return whether no row can break a rule, as far as is quickly seen."""
         numbers = numbers_of(batch)
-        if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
+        if any(batch.select(QUERY, DOC, *numbers).null_count().row(0)):
             return False
         with np.errstate(over="ignore", invalid="ignore"):  # large numbers: looked at below
-            if not all(np.isfinite(batch[name].to_numpy().sum()) for name in numbers):
-                return False
+            for name in numbers:
+                if not np.isfinite(batch[name].to_numpy().sum()):
+                    return False
         if RELEVANCE in numbers and batch.height:
             grades = batch[RELEVANCE].to_numpy()
             if grades.max() > LARGEST_WEIGHT or grades.min() < -LARGEST_WEIGHT:

@@ -19,7 +19,7 @@ import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, plain_name
 from rankframe.core.messages import Option, listing
-from rankframe.io.formats.packing import head_of
+from rankframe.io.formats.packing import beginning_of
 from rankframe.io.formats.trec_format import FIELDS, is_comment, looks_like_trec
 from rankframe.io.raw_table import InputRequest, RawTable
 
@@ -47,7 +47,7 @@ def open_delimited(
     files: Sequence[str] | Sequence[IO[bytes]], request: InputRequest, *, separators: str
 ) -> RawTable:
     """Open a table with the separator that it has, else the first of `separators`."""
-    head = head_of(files[0], _HEAD)
+    head = beginning_of(files[0], _HEAD).head
     found = separator_of(head)
     separator = found if found and found in separators else separators[0]
     fields, user_names = fields_of(head, separator), request.user_names

@@ -116,8 +116,6 @@ class _Reader:
     def read(self, files: Files) -> Found:
         """Read texts: hits of responses as a frame, and anything else lazily."""
         name = self.request.name
-        if isinstance(files[0], str) and "://" in files[0]:
-            return open_json_lines(files, name)
         lines, more = _first_lines(files[0])
         if not lines or not lines[0].startswith(("{", "[")):
             return open_json_lines(files, name)

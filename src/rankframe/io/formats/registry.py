@@ -9,11 +9,10 @@ import glob as globbing
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
 
@@ -29,7 +28,7 @@ from rankframe.io.formats.delimited import (
     separator_of,
 )
 from rankframe.io.formats.json_text import open_json, write_object
-from rankframe.io.formats.packing import ENDINGS, NATIVE, Beginning, head_of
+from rankframe.io.formats.packing import ENDINGS, NATIVE, Beginning, beginning_of
 from rankframe.io.formats.trec_format import (
     looks_like_tabbed_trec,
     looks_like_trec,
@@ -61,7 +60,7 @@ class Format:
     endings: tuple[str, ...]
     open: Callable[[Files, InputRequest], RawTable]
     # whether a file that begins so, unpacked, is one
-    begins: Callable[[bytes], bool]
+    begins: Callable[[bytes], object]
     # into a path or an open file
     write: Callable[[pl.DataFrame, Any], object]
     # other endings that are understood
@@ -71,10 +70,6 @@ class Format:
     # the packings in which it is read by a path; in others, what it holds is held in memory
     packings: tuple[str, ...] = NATIVE
 
-    def has(self, ending: str) -> bool:
-        """Return whether files of the format have this ending."""
-        return ending in (*self.endings, *self.also)
-
 
 def by_ending(path: str | Path) -> Format | None:
     """Return the format of a name, compressed or not."""
@@ -82,12 +77,15 @@ def by_ending(path: str | Path) -> Format | None:
     ending = name.suffix.lower()
     if ending in ENDINGS:
         ending = Path(name.stem).suffix.lower()
-    return next((format_ for format_ in FORMATS if format_.has(ending)), None)
+    return BY_ENDING.get(ending)
 
 
 def by_beginning(head: bytes) -> Format | None:
     """Return the format of content that begins like this."""
-    return next((format_ for format_ in FORMATS if format_.begins(head)), None)
+    for form in FORMATS:
+        if form.begins(head):
+            return form
+    return None
 
 
 def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
@@ -149,14 +147,48 @@ def _is_table(found: Format, head: bytes) -> bool:
 
 
 def _open_parquet(files: Files, _request: InputRequest) -> RawTable:
+    """Scan Parquet files, local files with text in place of categories.
+
+    polars numbers categories over all row groups, which takes several times as long as reading
+    them; in the files they are texts, each once a row group, and numbers that point to them.
+    """
     frame = pl.scan_parquet(files, glob=False)
-    texts = categories_as_text(files, frame)
-    return RawTable(frame if texts is None else texts)
+    schema = frame.collect_schema()
+    if pl.Categorical not in schema.dtypes() or not all(isinstance(file, str) for file in files):
+        return RawTable(frame)
+    texts = {n: pl.String() if kind == pl.Categorical else kind for n, kind in schema.items()}
+
+    def read(columns: list[str], _rows: int | None) -> Iterator[pl.DataFrame]:
+        for file in files:
+            yield from _read_parquet(file, columns)
+
+    return RawTable(lazy_table(texts, read))
+
+
+def _read_parquet(file: Any, columns: list[str]) -> Iterator[pl.DataFrame]:
+    # Takes longer than polars to import.
+    from pyarrow import ArrowException  # noqa: PLC0415
+    from pyarrow.parquet import ParquetFile  # noqa: PLC0415
+
+    try:
+        with ParquetFile(file) as opened:
+            for batch in opened.iter_batches(_BATCH, columns=columns):
+                yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
+    except ArrowException as error:  # as polars says that it cannot read a file
+        raise pl.exceptions.ComputeError(str(error)) from error
+
+
+def _text(name: str, column: Any) -> pl.Series:
+    """Return a column of pyarrow's table, with text in place of categories."""
+    if not hasattr(column, "dictionary"):
+        return pl.Series(name, column)
+    texts, numbers = pl.Series(name, column.dictionary), pl.Series(column.indices)
+    return texts[numbers] if not numbers.null_count() else texts.gather(numbers)
 
 
 def _open_arrow(files: Files, _request: InputRequest) -> RawTable:
     """Open Arrow and Feather files, or Arrow streams."""
-    if not any(head_of(file).startswith(_STREAM) for file in files):
+    if not any(beginning_of(file).head.startswith(_STREAM) for file in files):
         return RawTable(pl.scan_ipc(files, glob=False))
     tables = [pl.read_ipc_stream(file) for file in files]
     return RawTable(pl.concat(tables, how="diagonal_relaxed").lazy())
@@ -183,7 +215,7 @@ PARQUET = Format(
     (".parquet",),
     also=(".pq", ".parq"),
     open=_open_parquet,
-    begins=lambda head: head.startswith(b"PAR1"),
+    begins=re.compile(b"PAR1").match,
     write=pl.DataFrame.write_parquet,
 )
 ARROW = Format(
@@ -191,7 +223,7 @@ ARROW = Format(
     (".arrow", ".feather"),
     also=(".ipc", ".arrows"),
     open=_open_arrow,
-    begins=lambda head: head.startswith((b"ARROW1", _STREAM)),
+    begins=re.compile(b"ARROW1|" + _STREAM).match,
     write=pl.DataFrame.write_ipc,
 )
 TREC = Format(
@@ -242,6 +274,7 @@ FORMATS = (
     ),
     TREC,
 )
+BY_ENDING = {ending: form for form in FORMATS for ending in (*form.endings, *form.also)}
 
 # From where on polars says what to change in a call that is not the user's.
 _HINT = re.compile(
@@ -380,40 +413,3 @@ _LOOKS = (
 def look_of(head: bytes) -> Look | None:
     """Return the kind of a file that begins like this, if it is known and cannot be read."""
     return next((look for sign, look in _LOOKS if re.match(sign, head, re.DOTALL)), None)
-
-
-def categories_as_text(files: Sequence[object], frame: pl.LazyFrame) -> pl.LazyFrame | None:
-    """Scan local Parquet files with text in place of categories; return None without categories.
-
-    polars numbers categories over all row groups, which takes several times as long as reading
-    them; in the files they are texts, each once a row group, and numbers that point to them.
-    """
-    schema = frame.collect_schema()
-    local = [file for file in files if isinstance(file, str) and "://" not in file]
-    if pl.Categorical not in schema.dtypes() or len(local) < len(files):
-        return None
-    texts = {n: pl.String() if kind == pl.Categorical else kind for n, kind in schema.items()}
-    return lazy_table(
-        texts, lambda columns, _: chain.from_iterable(_tables(f, columns) for f in local)
-    )
-
-
-def _tables(file: str, columns: list[str]) -> Iterator[pl.DataFrame]:
-    # Takes longer than polars to import.
-    from pyarrow import ArrowException  # noqa: PLC0415
-    from pyarrow.parquet import ParquetFile  # noqa: PLC0415
-
-    try:
-        with ParquetFile(file) as opened:
-            for batch in opened.iter_batches(_BATCH, columns=columns):
-                yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
-    except ArrowException as error:  # as polars says that it cannot read a file
-        raise pl.exceptions.ComputeError(str(error)) from error
-
-
-def _text(name: str, column: Any) -> pl.Series:
-    """Return a column of pyarrow's table, with text in place of categories."""
-    if not hasattr(column, "dictionary"):
-        return pl.Series(name, column)
-    texts, numbers = pl.Series(name, column.dictionary), pl.Series(column.indices)
-    return texts[numbers] if not numbers.null_count() else texts.gather(numbers)

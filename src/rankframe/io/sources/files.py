@@ -27,7 +27,7 @@ import polars as pl
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, is_text
 from rankframe.core.options import reached_with, storage_options
-from rankframe.io.formats.packing import STEP, beginning_of, head_of, unpacked, without_packing
+from rankframe.io.formats.packing import STEP, beginning_of, unpacked, without_packing
 from rankframe.io.formats.registry import (
     PARQUET,
     READ_ERRORS,
@@ -113,7 +113,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         folder = KeptFolder()
         path = saved(content, file, folder)
         del content
-        form = by_beginning(head_of(path)) or TREC
+        form = by_beginning(beginning_of(path).head) or TREC
         large = spooled(form, [path], [name], request, folder)
         if large is not None:
             return large
@@ -121,7 +121,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
     buffer = unpacked(content, name)
     if _is_blank(buffer):
         raise request.empty()
-    head = head_of(buffer)
+    head = beginning_of(buffer).head
     refuse_other(head, name)
     # What looks like nothing is refused as TREC text, which names the line.
     table = (by_beginning(head) or TREC).open([buffer], request)
@@ -142,12 +142,8 @@ def trec_texts(source: object) -> Files | None:
     try:
         if isinstance(source, io.BytesIO):
             buffer = unpacked(source.getvalue(), "the open file")
-            known = (TREC, None)
-            return (
-                None
-                if _is_blank(buffer) or by_beginning(head_of(buffer)) not in known
-                else [buffer]
-            )
+            form = by_beginning(beginning_of(buffer).head)
+            return [buffer] if form in (TREC, None) and not _is_blank(buffer) else None
         if not isinstance(source, str | os.PathLike) or "://" in str(source):
             return None
         files = files_at(os.path.expanduser(source))  # noqa: PTH111

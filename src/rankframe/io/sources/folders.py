@@ -18,7 +18,7 @@ import polars as pl
 from rankframe.core.errors import MissingExtraError, UnreadableInputError
 from rankframe.core.messages import shorten
 from rankframe.io.formats.packing import bare_name
-from rankframe.io.formats.registry import PARQUET
+from rankframe.io.formats.registry import BY_ENDING, PARQUET
 from rankframe.io.raw_table import InputRequest
 from rankframe.io.remote import S3, polars_options, scheme_of
 
@@ -94,8 +94,8 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     the files by their paths from the folder; `reached`: what polars must know to get there.
     """
     found = [file for file in map(Path, sizes) if all(map(_is_data, file.parts))]
-    files = [file for file in found if PARQUET.has(file.suffix.lower())]
-    other_files = [str(file) for file in found if not PARQUET.has(file.suffix.lower())]
+    files = [file for file in found if BY_ENDING.get(file.suffix.lower()) is PARQUET]
+    other_files = [str(file) for file in found if file not in files]
     keys = {tuple(_hive_columns(file.parent)) for file in files}
     problem, advice = "", ""
     if not files:
