@@ -44,7 +44,7 @@ from rankframe.io.column_names import (
     names_in,
     with_fields,
 )
-from rankframe.io.formats.numbers import may_be_beyond_float
+from rankframe.io.formats.numbers import MAYBE_LARGE
 from rankframe.io.formats.registry import READ_ERRORS, reading, unreadable
 from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable, in_steps, lists_of
@@ -224,7 +224,9 @@ def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered")
     if by in mapping:
         first = "largest" if by == SCORE and not distance else "smallest"
         text = f"by {mapping[by]!r}, the {first} first"
-        if by == SCORE and may_be_beyond_float(schema[mapping[SCORE]]):
+        kind = schema[mapping[by]]
+        whole = isinstance(kind, pl.Decimal) and kind.scale == 0
+        if by == SCORE and (whole or kind in MAYBE_LARGE):
             mapping[SCORE_REST] = mapping[SCORE]
     elif order == "columns" and not run.ranked:
         raise UnorderedRunError(run.role, list(schema), _numeric_columns(run.raw, unused))

@@ -189,11 +189,6 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
     return load_unique(replace(queries, mapping=mapping))
 
 
-def shared_columns_of(attributes: Attributes | None) -> Mapping[str, bool]:
-    """Return which of our columns that are named for no input in particular queries have."""
-    return {} if attributes is None else attributes.shared_columns
-
-
 def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
     """Return the names of slices, in the order of their values; null comes last."""
     by = _JOIN.join(way)
@@ -236,7 +231,7 @@ def _check_options(
     metrics: Sequence[Averaged],
 ) -> None:
     """Refuse options that do not go together."""
-    weighted = [m.label for m in metrics if m.average == "weighted"]
+    weighted = [metric.label for metric in metrics if metric.average == "weighted"]
     if weighted and (queries is None or weight is None):
         raise OptionError(
             f"{weighted[0]!r} is averaged by weight: pass ",

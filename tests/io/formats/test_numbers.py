@@ -17,7 +17,6 @@ from rankframe.engine.convert import convert_file
 from rankframe.io.formats.numbers import (
     beyond_float,
     given_numbers,
-    may_be_beyond_float,
     whole_again,
 )
 from rankframe.io.opening import open_table
@@ -179,10 +178,12 @@ def test_what_a_float_cannot_hold(values: list[Any], dtype: Any, rest: list[floa
 
 
 def test_only_what_may_be_large_has_a_rest() -> None:
-    for kind in (pl.Float64(), pl.Int32(), pl.Decimal(20, 3)):
-        assert not may_be_beyond_float(kind)
-    for kind in (pl.Int64(), pl.String(), pl.Decimal(20, 0)):
-        assert may_be_beyond_float(kind)
+    for kind, wide in (
+        *((kind, False) for kind in (pl.Float64, pl.Int32, pl.Decimal(20, 3))),
+        *((kind, True) for kind in (pl.Int64, pl.String, pl.Decimal(20, 0))),
+    ):
+        run = pl.LazyFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": kind})
+        assert ("_score_rest" in open_table(run, "run").mapping) is wide
 
 
 def test_floats_stay_floats_unless_they_are_among_large_numbers() -> None:

@@ -16,18 +16,14 @@ import polars as pl
 from rankframe.core.columns import SCORE, SCORE_REST
 
 _WIDE = pl.Int128
-_MAYBE_LARGE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
+# Types of numbers that a float may not hold.
+MAYBE_LARGE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
 _LARGEST = {pl.Int64: (1 << 63) - 1, _WIDE: (1 << 127) - 1}
 # Above it, floats are further apart than 1.
 _LARGEST_EXACT = float(1 << 53)
 # What numpy would take for numbers: it drops what is imaginary, and counts the days since 1970.
 _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 _NUMBERS = (int, float, np.number)
-
-
-def may_be_beyond_float(dtype: pl.DataType) -> bool:
-    """Return whether a column of this type can have numbers that a float cannot hold."""
-    return dtype in _MAYBE_LARGE or (isinstance(dtype, pl.Decimal) and dtype.scale == 0)
 
 
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
