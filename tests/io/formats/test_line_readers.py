@@ -10,7 +10,7 @@ import pytest
 
 from rankframe.core.errors import MalformedLineError
 from rankframe.io.raw_table import RawTable
-from rankframe.io.sources.spool import JsonReader, TableReader, TrecReader
+from rankframe.io.sources.spool import TableReader, TrecReader
 
 
 def _csv(text: IO[bytes]) -> RawTable:
@@ -52,15 +52,3 @@ def test_a_score_that_must_stay_text_makes_all_of_them_text() -> None:
     again = [reader.table(block, at) for at, block in enumerate(blocks)]
     assert {table.schema["score"] for table in again} == {pl.String()}
     assert not reader.end()
-
-
-def _json(text: IO[bytes]) -> RawTable:
-    return RawTable(pl.scan_ndjson(io.BytesIO(text.read())))
-
-
-def test_lines_of_json_are_named_by_their_place_in_the_whole() -> None:
-    reader = JsonReader("run.jsonl", _json)
-    assert reader.begin(b'{"a": 1}\n')
-    assert reader.table(b'{"a": 1}\n', 0).rows() == [(1,)]
-    with pytest.raises(MalformedLineError, match="line 12"):
-        reader.table(b'{"a": 2}\n{"a": \n', 10)

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -40,7 +40,6 @@ Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
 
 # Plain names of a query and of a document: what rows of judgments and runs have.
 _KEYS = tuple({plain_name(name) for name in (key, *SYNONYMS[key])} for key in (QUERY, DOC))
-NO_JSON = "this is not JSON"
 _NUMBER = "_number"
 _SAMPLE = 20  # lines, or elements, that show what all are
 _ERROR = 3  # an error of an engine has a status and headers beside it, but no more
@@ -368,14 +367,15 @@ def _scan_lines(file: str | IO[bytes], number: str | None = None) -> pl.LazyFram
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
     """Name the first line that is no object."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
-    lines = _scan_lines(file, _NUMBER).filter(full).collect()
+    lines = _scan_lines(file, _NUMBER).filter(full).collect_batches(maintain_order=True)
     # allowed: until the first that is wrong, to say so
-    for number, line in zip(lines[_NUMBER], lines[LINE], strict=True):
+    for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, lines)):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as wrong:
             problem = getattr(wrong, "msg", "") or shorten(error.split("\n", maxsplit=1)[0])
-            raise MalformedLineError(name, number + 1, line, f"{NO_JSON} ({problem})", 1) from wrong
+            problem = f"this is not JSON ({problem})"
+            raise MalformedLineError(name, number + 1, line, problem, 1) from wrong
         if not isinstance(value, dict):
             problem = 'a line holds an object such as {"query_id": "q1", …}'
             raise MalformedLineError(name, number + 1, line, problem, 1)

@@ -2,7 +2,8 @@
 
 Each block is whole lines, and is read as any text of its format; rows and errors are as if the
 text had been read whole. Later steps see files of which any slice can be read. Formats that do
-not go by lines, and tables without a header, are not spooled: the caller reads them whole.
+not go by lines, and tables without a header, are not spooled: the caller reads them whole. polars
+itself reads JSON Lines in small batches (3M rows of 70 bytes: 40 MB), and tables in large ones.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ import polars as pl
 
 from rankframe.core.columns import RANK, SCORE, Role
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
-from rankframe.io.formats.json_text import NO_JSON, open_json_lines
-from rankframe.io.formats.packing import opened, packing_of
+from rankframe.io.formats.packing import beginning_of, opened, packing_of
 from rankframe.io.formats.registry import TREC, Format
 from rankframe.io.formats.trec_format import Kind, Mistakes, read_even, some_lines
 from rankframe.io.raw_table import InputRequest, RawTable
@@ -95,6 +95,8 @@ def spooled(
     folder = folder or KeptFolder()
     parts: list[Path] = []
     try:
+        if form.name == "JSON Lines":
+            return _spooled_json(form, files, names, request, folder)
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             called = replace(request, name=name)
             found = _in_parts(file, form, called, folder.path / f"{number:05}")
@@ -108,6 +110,35 @@ def spooled(
     except BaseException:
         folder.remove()
         raise
+
+
+def _spooled_json(
+    form: Format,
+    files: Sequence[str],
+    names: Sequence[str],
+    request: InputRequest,
+    folder: KeptFolder,
+) -> RawTable:
+    """Read JSON Lines, whatever they hold."""
+    paths = list(files)
+    for number, file in enumerate(files):
+        packing = beginning_of(file, 0).packing
+        if packing is not None and packing.name not in form.packings:
+            paths[number] = str(folder.path / f"{number:05}")
+            with room_for(folder.path), opened(file) as text, Path(paths[number]).open("wb") as raw:
+                shutil.copyfileobj(text, raw)
+    try:
+        table = form.open(paths, request)
+    except MalformedLineError as error:
+        name = names[paths.index(error.source)]
+        raise MalformedLineError(name, error.line, error.text, error.problem, error.count) from None
+    if table.by_query is not None:
+        return table
+    parts = _Parts(folder.path, int((request.limit or 0) * _PART))
+    for rows in table.frame.collect_batches(lazy=True, maintain_order=True):
+        parts.add(rows)
+    parts.flush()
+    return RawTable(pl.scan_parquet(parts.paths, glob=False), files=folder)
 
 
 def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
@@ -139,14 +170,11 @@ def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> l
 
 
 def _reader(form: Format, request: InputRequest) -> LineReader | None:
-    def read(text: IO[bytes]) -> RawTable:
-        return form.open([text], request)
-
     if form is TREC and request.role != "queries":
         return TrecReader(request.role, request.name)
     if form.name in ("CSV", "TSV"):
-        return TableReader(read)
-    return JsonReader(request.name, read) if form.name == "JSON Lines" else None
+        return TableReader(lambda text: form.open([text], request))
+    return None
 
 
 class _Parts:
@@ -340,58 +368,3 @@ class TableReader(LineReader):
     def _frame(self, text: bytes) -> pl.DataFrame | None:
         found = self._read(io.BytesIO(text))
         return None if found.note else found.frame.collect()
-
-
-class JsonReader(LineReader):
-    """JSON Lines; `read`: reads some, whatever they hold."""
-
-    def __init__(self, name: str, read: Callable[[IO[bytes]], RawTable]) -> None:
-        self._name, self._read = name, read
-        self._wrong: MalformedLineError | None = None
-        self._seen: dict[tuple[tuple[str, pl.DataType], ...], None] = {}
-        # of the whole text, once that is known to matter
-        self._schema: pl.Schema | None = None
-
-    def begin(self, block: bytes) -> bool:
-        """Return whether each line is a row that polars reads as it is, without restructuring."""
-        try:
-            found = self._read(io.BytesIO(block))
-            plain = open_json_lines([io.BytesIO(block)], self._name)
-        except MalformedLineError:
-            return True  # `table` counts the malformed lines of the whole text
-        return found.frame.collect_schema() == plain.collect_schema()
-
-    def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block; after the first malformed line, count such lines and return no rows."""
-        if not block.strip():
-            return pl.DataFrame()
-        if self._schema is not None:
-            return pl.scan_ndjson(io.BytesIO(block), schema=self._schema).collect()
-        try:
-            table = open_json_lines([io.BytesIO(block)], self._name).collect()
-        except MalformedLineError as error:
-            found = error.moved(lines=above)
-            if found.problem.startswith(NO_JSON):
-                raise found from None
-            if self._wrong is None:
-                self._wrong = found
-            elif found.problem == self._wrong.problem:
-                self._wrong = self._wrong.moved(count=found.count)
-            return pl.DataFrame()
-        self._seen[tuple(table.schema.items())] = None
-        return table if self._wrong is None else pl.DataFrame()
-
-    def end(self) -> bool:
-        """Raise the error; ask for another pass if a column has numbers in some blocks only.
-
-        Its other blocks have text. In the second pass, polars itself reads the numbers as text.
-        """
-        if self._wrong is not None:
-            raise self._wrong
-        if self._schema is not None:
-            return False
-        empty = [pl.DataFrame(schema=dict(schema)) for schema in self._seen]
-        whole = pl.concat(empty, how="diagonal_relaxed").schema
-        same = all(kind in (pl.Null, whole[name]) for schema in self._seen for name, kind in schema)
-        self._schema = None if same else whole
-        return not same
