@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import polars as pl
 
@@ -120,8 +120,9 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
 
 def refuse_other(head: bytes, name: str) -> None:
     """Refuse content that begins like something that cannot be read."""
-    if look := look_of(head):
-        raise UnreadableInputError(name, f"this looks like {look.kind}", look.advice)
+    for sign, kind, advice in _LOOKS:
+        if re.match(sign, head, re.DOTALL):
+            raise UnreadableInputError(name, f"this looks like {kind}", advice)
 
 
 def readable() -> str:
@@ -331,13 +332,6 @@ def _bad_part(name: str) -> str | None:
     return None
 
 
-class Look(NamedTuple):
-    """The kind of a file that cannot be read, and what to do about it."""
-
-    kind: str
-    advice: str = ""
-
-
 _UNPACK, _REPACK = "Unpack it, and give the file inside", "Unpack it, or pack it as .gz"
 _AS_PARQUET = "Write its table as Parquet or CSV"
 _UTF_8 = "Save it as UTF-8: iconv -f {0} -t UTF-8 old > new"
@@ -346,70 +340,67 @@ _BLANKS = rb"(?:\xef\xbb\xbf)?\s*(?i:"  # before a text, whatever its case
 # others are zip archives inside. Of pickles, protocols 2 to 5 say their number; below it, a frame,
 # an object or a memo follows.
 _LOOKS = (
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Look("an old Excel or Word file", _AS_PARQUET)),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file", _AS_PARQUET),
     (
         rb"PK\x03\x04.*(?:\[Content_Types\]\.xml|xl/)",
-        Look("an Excel workbook", "Save the sheet as CSV, or read it with polars.read_excel"),
+        "an Excel workbook",
+        "Save the sheet as CSV, or read it with polars.read_excel",
     ),
-    (rb"PK\x03\x04", Look("a zip archive", _UNPACK)),
-    (rb"PK\x05\x06", Look("a zip archive with nothing in it")),
-    (rb"\xfd7zXZ\x00", Look("xz compression", f"{_REPACK}, .zst or .bz2")),
-    (rb"\x04\x22\x4d\x18", Look("lz4 compression", f"{_REPACK}, .zst or .bz2")),
-    (rb"\xff\x06\x00\x00sNaPpY", Look("Snappy compression", _REPACK)),
-    (rb"7z\xbc\xaf\x27\x1c", Look("a 7-Zip archive", _UNPACK)),
-    (rb"Rar!\x1a\x07", Look("a RAR archive", _UNPACK)),
-    (rb".{257}ustar", Look("a tar archive", _UNPACK)),
-    (rb"\x93NUMPY", Look("an array of numpy", "Load it with numpy.load, and give the array")),
-    (rb"\x89HDF\r\n\x1a\n", Look("an HDF5 file", _AS_PARQUET)),
-    (rb"ORC.*\x00", Look("an ORC file", "Read it with pyarrow.orc.read_table, and give the table")),
-    (rb"Obj\x01", Look("an Avro file", "Read it with polars.read_avro, and give the frame")),
-    (
-        rb"FEA1\x00",
-        Look("an old Feather file (version 1)", "Write it anew: Feather of today is read"),
-    ),
-    (rb"SQLite format 3\x00", Look("a SQLite database", _AS_PARQUET)),
-    (rb".{8}DUCK", Look("a DuckDB database", _AS_PARQUET)),
-    (rb"RDX3\n", Look("an R workspace", _AS_PARQUET)),
-    (rb"%PDF-", Look("a PDF document")),
-    (rb"\x89PNG\r\n|\xff\xd8\xff", Look("a picture")),
-    (rb"\{\\rtf", Look("an RTF document", "Save it as plain text")),
+    (rb"PK\x03\x04", "a zip archive", _UNPACK),
+    (rb"PK\x05\x06", "a zip archive with nothing in it", ""),
+    (rb"\xfd7zXZ\x00", "xz compression", f"{_REPACK}, .zst or .bz2"),
+    (rb"\x04\x22\x4d\x18", "lz4 compression", f"{_REPACK}, .zst or .bz2"),
+    (rb"\xff\x06\x00\x00sNaPpY", "Snappy compression", _REPACK),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (rb".{257}ustar", "a tar archive", _UNPACK),
+    (rb"\x93NUMPY", "an array of numpy", "Load it with numpy.load, and give the array"),
+    (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _AS_PARQUET),
+    (rb"ORC.*\x00", "an ORC file", "Read it with pyarrow.orc.read_table, and give the table"),
+    (rb"Obj\x01", "an Avro file", "Read it with polars.read_avro, and give the frame"),
+    (rb"FEA1\x00", "an old Feather file (version 1)", "Write it anew: Feather of today is read"),
+    (rb"SQLite format 3\x00", "a SQLite database", _AS_PARQUET),
+    (rb".{8}DUCK", "a DuckDB database", _AS_PARQUET),
+    (rb"RDX3\n", "an R workspace", _AS_PARQUET),
+    (rb"%PDF-", "a PDF document", ""),
+    (rb"\x89PNG\r\n|\xff\xd8\xff", "a picture", ""),
+    (rb"\{\\rtf", "an RTF document", "Save it as plain text"),
     (
         rb"\x80[\x02-\x05][\x95\x8c\]}c()KXCG\x89]",
-        Look("a Python pickle", "Load it in Python, and give what it holds"),
+        "a Python pickle",
+        "Load it in Python, and give what it holds",
     ),
     # Two or four bytes a letter: by a mark, or by many zeros.
-    (rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff", Look("UTF-32 text", _UTF_8.format("UTF-32"))),
-    (rb"\xff\xfe|\xfe\xff", Look("UTF-16 text", _UTF_8.format("UTF-16"))),
+    (rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff", "UTF-32 text", _UTF_8.format("UTF-32")),
+    (rb"\xff\xfe|\xfe\xff", "UTF-16 text", _UTF_8.format("UTF-16")),
     (
         rb"(?:[\t-~]\x00){32}|(?:[\t-~]\x00){4,31}[\t-~]?\Z",
-        Look("UTF-16LE text", _UTF_8.format("UTF-16LE")),
+        "UTF-16LE text",
+        _UTF_8.format("UTF-16LE"),
     ),
     (
         rb"(?:\x00[\t-~]){32}|(?:\x00[\t-~]){4,31}\x00?\Z",
-        Look("UTF-16BE text", _UTF_8.format("UTF-16BE")),
+        "UTF-16BE text",
+        _UTF_8.format("UTF-16BE"),
     ),
     (
         _BLANKS + rb"version https://git-lfs)",
-        Look(
-            "a pointer of Git LFS in place of a file",
-            "Fetch the file that it stands for: git lfs pull",
-        ),
+        "a pointer of Git LFS in place of a file",
+        "Fetch the file that it stands for: git lfs pull",
     ),
     (
         _BLANKS + rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<!doctype html|<html|<head|<body))",
-        Look("an HTML page", "Is it an error or a login page that was saved in place of the file?"),
+        "an HTML page",
+        "Is it an error or a login page that was saved in place of the file?",
     ),
     (
         _BLANKS + rb"<\?xml|<!doctype|<error>)",
-        Look("an XML document", "Is it an error that a server sent in place of the file?"),
+        "an XML document",
+        "Is it an error that a server sent in place of the file?",
     ),
     (
         _BLANKS + rb"%%matrixmarket)",
-        Look("a Matrix Market file", "Give rows of query, document and value"),
+        "a Matrix Market file",
+        "Give rows of query, document and value",
     ),
 )
-
-
-def look_of(head: bytes) -> Look | None:
-    """Return the kind of a file that begins like this, if it is known and cannot be read."""
-    return next((look for sign, look in _LOOKS if re.match(sign, head, re.DOTALL)), None)
