@@ -49,7 +49,8 @@ class Batches:
         self._at_once = at_once
         self.bounded = at_once is not None
         schema = frame.collect_schema()
-        self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
+        self._empty_query = hash_of_empty(QUERY, schema[QUERY])
+        self._empty_doc = hash_of_empty(DOC, schema[DOC])
 
     def budget(self) -> MemoryBudget:
         """Return what the batches under way may take together.
@@ -161,10 +162,9 @@ class Batches:
             if weights.max() > LARGEST_WEIGHT or weights.min() <= 0:
                 return False
         query, key = batch[QUERY_HASH].to_numpy(), batch[KEY].to_numpy()
-        empty_query, empty_doc = self._empty[QUERY], self._empty[DOC]
         return not (
-            (empty_query is not None and (query == empty_query).any())
-            or (empty_doc is not None and (key == query ^ empty_doc).any())
+            (self._empty_query is not None and (query == self._empty_query).any())
+            or (self._empty_doc is not None and (key == query ^ self._empty_doc).any())
         )
 
 

@@ -352,9 +352,9 @@ def find_columns(
         ):
             name = requested.names.get(column)
             raise MissingColumnError(called, column, present, named=name, shared=True)
-    lost = [column for column in _ORDERING if column in shared and column not in named]
-    if lost and not set(_ORDERING) & set(mapping):
-        raise MissingColumnError(called, lost[0], present, named=requested.names[lost[0]])
+    if shared and not mapping.keys() & _ORDERING:
+        for column in filter(shared.__contains__, _ORDERING):
+            raise MissingColumnError(called, column, present, named=requested.names[column])
     return mapping, shared
 
 

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 import numpy as np
 import polars as pl
 
-from rankframe.core.columns import RANK, SCORE, Role
+from rankframe.core.columns import RANK, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.io.formats.packing import beginning_of, opened, packing_of
 from rankframe.io.formats.registry import TREC, Format
-from rankframe.io.formats.trec_format import Kind, Mistakes, read_even, some_lines
+from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse_mistakes
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder, room_for
 
@@ -120,13 +120,8 @@ def _spooled_json(
     folder: KeptFolder,
 ) -> RawTable:
     """Read JSON Lines, whatever they hold."""
-    paths = list(files)
-    for number, file in enumerate(files):
-        packing = beginning_of(file, 0).packing
-        if packing is not None and packing.name not in form.packings:
-            paths[number] = str(folder.path / f"{number:05}")
-            with room_for(folder.path), opened(file) as text, Path(paths[number]).open("wb") as raw:
-                shutil.copyfileobj(text, raw)
+    with room_for(folder.path):
+        paths = [_readable(f, form, folder.path / f"{n:05}") for n, f in enumerate(files)]
     try:
         table = form.open(paths, request)
     except MalformedLineError as error:
@@ -141,10 +136,32 @@ def _spooled_json(
     return RawTable(pl.scan_parquet(parts.paths, glob=False), files=folder)
 
 
+def _readable(file: str, form: Format, folder: Path) -> str:
+    """Return a file as its format reads it: unpacked into a folder, if it is packed otherwise."""
+    packing = beginning_of(file, 0).packing
+    if packing is None or packing.name in form.packings:
+        return file
+    folder.mkdir(exist_ok=True)
+    with opened(file) as text, (folder / "text").open("wb") as raw:
+        shutil.copyfileobj(text, raw)
+    return str(folder / "text")
+
+
 def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
     """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
-    reader = _reader(form, request)
-    if reader is None:
+    reader: LineReader
+    if form is TREC and request.role != "queries":
+        role = request.role
+
+        def refuse() -> NoReturn:
+            with room_for(folder.parent):
+                path = _readable(file, form, folder)
+            refuse_mistakes(path, role, request.name)
+
+        reader = TrecReader(role, refuse)
+    elif form.name in ("CSV", "TSV"):
+        reader = TableReader(lambda text: form.open([text], request))
+    else:
         return None
     limit = request.limit or 0
     while True:
@@ -167,14 +184,6 @@ def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> l
         for path in parts.paths if reader.dropped else ():
             _rewritten(path, lambda table: table.drop(reader.dropped, strict=False))
     return parts.paths
-
-
-def _reader(form: Format, request: InputRequest) -> LineReader | None:
-    if form is TREC and request.role != "queries":
-        return TrecReader(request.role, request.name)
-    if form.name in ("CSV", "TSV"):
-        return TableReader(lambda text: form.open([text], request))
-    return None
 
 
 class _Parts:
@@ -278,7 +287,7 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
 
 
 class LineReader:
-    """Reads one text in blocks of whole lines: a table a block, at last what is wrong."""
+    """Reads one text in blocks of whole lines: a table a block."""
 
     # whether lines may end between quotation marks, without ending the row
     quotes = False
@@ -294,48 +303,37 @@ class LineReader:
         raise NotImplementedError
 
     def end(self) -> bool:
-        """Refuse the text if something was wrong; return True if it must be read once more."""
+        """Return whether the text must be read once more."""
         return False
 
 
 class TrecReader(LineReader):
-    """TREC text."""
+    """TREC text; `refuse`: refuses the whole text for a mistake in it."""
 
-    def __init__(self, role: Role | None, name: str) -> None:
-        self._asked: Kind | None = role if role != "queries" else None
-        self._role: Kind | None = self._asked
-        self._name = name
-        self._mistakes = Mistakes()
+    def __init__(self, role: Kind | None, refuse: Callable[[], NoReturn]) -> None:
+        self._role, self._refuse = role, refuse
         # of the scores: text where floats may not hold one of them
         self._types: set[pl.DataType] = set()
 
-    def begin(self, block: bytes) -> bool:  # noqa: ARG002
-        """Accept any text, and forget the mistakes of an earlier pass."""
-        self._mistakes = Mistakes()
-        return True
-
-    def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block; after the first mistake, count mistakes and return no rows."""
+    def table(self, block: bytes, above: int) -> pl.DataFrame:  # noqa: ARG002
+        """Read a block."""
         exact = pl.String in self._types
-        found = None if exact else read_even(io.BytesIO(block), self._role)
-        if found is None:
-            found, mistakes = some_lines(io.BytesIO(block), self._role, exact=exact)
-        else:
-            kind: Kind = "run" if SCORE in found.columns else "qrels"
-            mistakes = Mistakes(kind, found.height)
-        self._mistakes = self._mistakes.and_then(mistakes, above)
-        if mistakes.lines:
-            self._role = self._mistakes.kind  # of the first line, where nobody said
-        if self._role == "run" and found.width and RANK not in found.columns:
-            self.dropped = (RANK,)  # one that is no number says that none of them are ranks
-        if SCORE in found.columns:
-            self._types.add(found[SCORE].dtype)
-        wrong = self._mistakes.fields.count or self._mistakes.numbers.count
-        return pl.DataFrame() if wrong else found
+        table = None if exact else read_even(io.BytesIO(block), self._role)
+        if table is None:
+            table = read_lines(io.BytesIO(block), self._role, exact=exact)
+        if table is None:
+            self._refuse()
+        if SCORE in table.columns:
+            self._role = "run"
+            self._types.add(table[SCORE].dtype)
+            if RANK not in table.columns:
+                self.dropped = (RANK,)  # one that is no number says that none of them are ranks
+        elif table.width:
+            self._role = "qrels"
+        return table
 
     def end(self) -> bool:
-        """Refuse mistakes; ask for another pass if some scores are text and others numbers."""
-        self._mistakes.refuse(self._asked, self._name)
+        """Ask for another pass if some scores are text and others numbers."""
         again = len(self._types) > 1
         self._types &= {pl.String()}
         return again
