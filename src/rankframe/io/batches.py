@@ -292,14 +292,14 @@ def first_broken(frame: pl.LazyFrame, *, engine: Engine = "in-memory") -> tuple[
 
 def some_ids(left: InputTable, right: InputTable, key: str) -> tuple[list[str], list[str]]:
     """Return a few ids of each of two inputs; documents of queries that both have."""
-    found = []
+    examples = []
     for side, other in ((left, right), (right, left)):
         rows = side.frame
         if key == DOC:
             rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
         ids = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
-        found.append(ids.unique(maintain_order=True).head(3).to_list())
-    return found[0], found[1]
+        examples.append(ids.unique(maintain_order=True).head(3).to_list())
+    return examples[0], examples[1]
 
 
 def quoted_keys(row: Mapping[str, object], column: str) -> list[str]:

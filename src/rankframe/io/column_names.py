@@ -203,9 +203,9 @@ class InputNames:
         """Return the columns with a plain name of the first group that any of them has."""
         columns = self.schema if among is None else list(among)
         for plain_names in groups:
-            found = [n for n in columns if self.plain[n] in plain_names and n not in without]
-            if found:
-                return found
+            matching = [n for n in columns if self.plain[n] in plain_names and n not in without]
+            if matching:
+                return matching
         return []
 
     def like(self, name: str) -> list[str]:
@@ -218,15 +218,15 @@ class InputNames:
 
     def candidates(self, column: str, role: Role, taken: Collection[str] = ()) -> list[str]:
         """Return the columns that have our name, or else a synonym, or a name for lists."""
-        found = self.called(*_GROUPS[column], without=taken)
-        if not found and self.lists:
+        columns = self.called(*_GROUPS[column], without=taken)
+        if not columns and self.lists:
             if column == DOC:
-                found = self.called(*_DOCUMENTS[role], among=self.id_lists(), without=taken)
+                columns = self.called(*_DOCUMENTS[role], among=self.id_lists(), without=taken)
             else:
-                found = self.called(_LISTS.get(column, ()), among=self.lists, without=taken)
-            if column == RELEVANCE and not found:
-                found = self.called(_RELEVANT, among=self.id_lists(flags=True), without=taken)
-        return found or (self.grades_of_beir() if column == RELEVANCE else [])
+                columns = self.called(_LISTS.get(column, ()), among=self.lists, without=taken)
+            if column == RELEVANCE and not columns:
+                columns = self.called(_RELEVANT, among=self.id_lists(flags=True), without=taken)
+        return columns or (self.grades_of_beir() if column == RELEVANCE else [])
 
     def grades_of_beir(self) -> list[str]:
         """Return the grades of judgments of BEIR, which are called scores."""
@@ -252,18 +252,18 @@ class InputNames:
             and (self.called(_ANY[DOC], among=plain) or self.called(*_DOCUMENTS[role], among=lists))
         ):
             return self
-        found = [name for name, fields in structs.items() if doc_name in fields]
-        found = found or self.called(*_DOCUMENTS[role], among=structs) or list(structs)
-        if len(found) > 1:
-            raise AmbiguousColumnError(called, DOC, found)
-        fields = structs[found[0]]
+        candidates = [name for name, fields in structs.items() if doc_name in fields]
+        candidates = candidates or self.called(*_DOCUMENTS[role], among=structs) or list(structs)
+        if len(candidates) > 1:
+            raise AmbiguousColumnError(called, DOC, candidates)
+        fields = structs[candidates[0]]
         flat: dict[str, pl.DataType] = {}
         for name, kind in self.schema.items():
-            if name == found[0]:
+            if name == candidates[0]:
                 flat |= {field: pl.List(inner) for field, inner in fields.items()}
             elif name not in fields:
                 flat[name] = kind
-        return InputNames(flat, found[0], fields)
+        return InputNames(flat, candidates[0], fields)
 
 
 def _inner(kind: pl.DataType) -> Any:

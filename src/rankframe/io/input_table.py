@@ -115,11 +115,11 @@ class Lists:
     @property
     def schema(self) -> dict[str, pl.DataType]:
         """The columns once lists are unrolled."""
-        found = self.frame.collect_schema()
+        schema = self.frame.collect_schema()
         return {
             name: kind.inner  # pyright: ignore[reportAttributeAccessIssue] (a list has one)
             if name in self.columns or name in self.flat.fields
-            else found[name]
+            else schema[name]
             for name, kind in self.flat.schema.items()
         }
 
@@ -178,8 +178,8 @@ class Lists:
 
     def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield a row for each element, in tables of about as many rows as other inputs have."""
-        found = list(dict.fromkeys(map(self.flat.found_as, lists)))
-        lengths = [table[name].list.len().fill_null(0).to_numpy() for name in found]
+        sources = list(dict.fromkeys(map(self.flat.found_as, lists)))
+        lengths = [table[name].list.len().fill_null(0).to_numpy() for name in sources]
         if any(not np.array_equal(lengths[0], length) for length in lengths[1:]):
             self._refuse_unequal()
         ends = np.cumsum(lengths[0], dtype=np.int64)
@@ -189,8 +189,8 @@ class Lists:
         full = np.arange(most_rows, ends[-1] if len(ends) else 0, most_rows)
         cuts = np.searchsorted(ends, full) + 1
         for start, end in pairwise(np.unique([0, *cuts, table.height]).tolist()):
-            unrolled = table[start:end].explode(found, empty_as_null=False, keep_nulls=False)
-            if self.flat.struct in found:
+            unrolled = table[start:end].explode(sources, empty_as_null=False, keep_nulls=False)
+            if self.flat.struct in sources:
                 fields = unrolled[self.flat.struct].struct.unnest()
                 kept = unrolled.drop(self.flat.struct, *fields.columns, strict=False)
                 unrolled = kept.hstack(fields)
@@ -356,7 +356,9 @@ def comparable(*tables: InputTable) -> list[pl.LazyFrame]:
     """
     types: dict[str, pl.DataType] = {}
     for name in (QUERY, DOC):
-        kinds = {table.raw.collect_schema()[table.mapping[name]] for table in tables}
+        kinds: set[pl.DataType] = set()
+        for table in tables:
+            kinds.add(table.raw.collect_schema()[table.mapping[name]])
         if kinds <= _WHOLE:
             types[name] = pl.Int64()
         elif len(kinds) == 1 and isinstance(kind := kinds.pop(), pl.Categorical | pl.Enum):

@@ -128,8 +128,8 @@ def refuse_absent_columns(
             t.role: list(t.raw.collect_schema()) for t in inputs if column in t.shared_columns
         }
         if len(lacking) == 1:
-            ((called, found),) = lacking.items()
-            raise MissingColumnError(called, column, found, named=str(name))
+            ((called, present),) = lacking.items()
+            raise MissingColumnError(called, column, present, named=str(name))
         raise MissingColumnError.everywhere(column, str(name), lacking)
 
 

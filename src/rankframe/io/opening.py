@@ -304,12 +304,12 @@ def _with_grade(judgments: InputTable, grade: float) -> InputTable:
 
 
 def _check_types(role: str, mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> None:
-    for found in filter(is_pattern, mapping.values()):
-        refuse_pattern(role, found)
-    for column, found in mapping.items():
-        dtype = schema[found]
+    for name in filter(is_pattern, mapping.values()):
+        refuse_pattern(role, name)
+    for column, name in mapping.items():
+        dtype = schema[name]
         if column in TEXTS:
             if dtype.is_nested() or dtype == pl.Object:
-                raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
+                raise ColumnTypeError(role, name, str(dtype), "ids (text or numbers)")
         elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
-            raise ColumnTypeError(role, found, str(dtype), "numbers")
+            raise ColumnTypeError(role, name, str(dtype), "numbers")

@@ -282,10 +282,10 @@ def like_the_old(fresh: Path, old: Path) -> None:
     """Copy the mode of the old files, and their owner if permitted."""
     for new in (fresh, *fresh.rglob("*")):
         with suppress(OSError):
-            found = (old / new.relative_to(fresh)).stat()
+            status = (old / new.relative_to(fresh)).stat()
             with suppress(OSError):
-                os.chown(new, found.st_uid, found.st_gid)
-            new.chmod(found.st_mode & 0o7777)
+                os.chown(new, status.st_uid, status.st_gid)
+            new.chmod(status.st_mode & 0o7777)
 
 
 def _exchanged(first: Path, second: Path) -> bool:
@@ -331,10 +331,10 @@ def write_parquet(
 def read_about(path: Path | IO[bytes]) -> dict[str, Any]:
     """Read rankframe's metadata of a Parquet file; empty if there is none."""
     try:
-        found = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
+        about = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
     except (OSError, ValueError, pl.exceptions.PolarsError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return about if isinstance(about, dict) else {}
 
 
 def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -> None:
@@ -344,13 +344,13 @@ def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
     """Return the format of a target's ending: for any table, or for judgments and runs."""
-    found = by_ending(target)
-    if found is None or (any_table and not found.any_table):
+    form = by_ending(target)
+    if form is None or (any_table and not form.any_table):
         raise OutputError(
             f"cannot tell the format of {target} from its ending. "
             f"rankframe writes {writable(any_table=any_table)}."
         )
-    return found
+    return form
 
 
 def check_target(

@@ -68,21 +68,21 @@ class Attributes:
 
     def look_up(self, queries: pl.Series) -> QueryAttributes:
         """Look up the weights and slices of these queries."""
-        found = queries.to_frame().join(
+        joined = queries.to_frame().join(
             self.frame.with_columns(_here=pl.lit(value=True)),
             on=QUERY,
             how="left",
             maintain_order="left",
         )
-        absent = found["_here"].null_count()
+        absent = joined["_here"].null_count()
         numbers = []
         for number, (by, names) in enumerate(self.slices):
             nothing = _no_value(by)
             last = names.index(nothing) if nothing in names else len(names)
-            numbers.append(found[f"_{number}"].fill_null(last).to_numpy())
-        if WEIGHT not in found.columns:
+            numbers.append(joined[f"_{number}"].fill_null(last).to_numpy())
+        if WEIGHT not in joined.columns:
             return QueryAttributes(None, tuple(numbers), absent)
-        weight = found[WEIGHT]
+        weight = joined[WEIGHT]
         proper = ((weight >= 0) & (weight <= LARGEST_WEIGHT)).fill_null(value=False)
         improper = queries.filter(~proper)
         first = cast("str | None", improper.min())
@@ -328,8 +328,8 @@ class Texts:
             text = strings[0]
         if own is None or text is None:
             what = repr(key) if own is None else f"with texts, such as {_WORDS[key][0]!r}"
-            found = ", ".join(map(shown, schema))
-            raise OptionError(Option(option), f" has no column {what}: it has {found}.")
+            columns_text = ", ".join(map(shown, schema))
+            raise OptionError(Option(option), f" has no column {what}: it has {columns_text}.")
         for column in (own, text):
             refuse_pattern(option, column)
         return cls.from_columns(raw, name, key, own, text)

@@ -1,4 +1,4 @@
-"""What is asked of a source, and what opening it gives: a table with its columns as found."""
+"""A request to open a source, and the result: a lazy table with its columns as found."""
 
 from __future__ import annotations
 

@@ -83,10 +83,10 @@ def setting(name: str) -> str | None:
     """Return a setting from the storage options, else from the environment."""
     names = _SETTINGS[name].split()
     options = {key.lower(): value for key, value in storage_options().items()}
-    found = [options[name] for name in names if name in options]
+    values = [options[name] for name in names if name in options]
     variables = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
-    found += [value for value in variables if value]
-    return str(found[0]) if found else None
+    values += [value for value in variables if value]
+    return str(values[0]) if values else None
 
 
 def _is_set(name: str) -> bool:
@@ -206,8 +206,8 @@ def is_address(place: str | os.PathLike[str]) -> bool:
 
 def scheme_of(address: str | os.PathLike[str]) -> str:
     """Return the scheme of an address, such as "s3"; "" for a path."""
-    found = _ADDRESS.match(os.fsdecode(address))
-    return found[1].lower() if found else ""
+    match = _ADDRESS.match(os.fsdecode(address))
+    return match[1].lower() if match else ""
 
 
 @dataclass(frozen=True)
@@ -226,9 +226,9 @@ class Remote:
     def at(cls, address: str | os.PathLike[str]) -> Remote:
         """Return the place at an address, reached by the storage options in force."""
         text = os.fsdecode(address)
-        found = _ADDRESS.match(text)
-        assert found is not None  # callers check that this is an address
-        scheme, path, account = found[1].lower(), text[found.end() :], ""
+        match = _ADDRESS.match(text)
+        assert match is not None  # callers check that this is an address
+        scheme, path, account = match[1].lower(), text[match.end() :], ""
         if scheme in AZURE and "@" in path.split("/", maxsplit=1)[0]:
             container, _, rest = path.partition("@")
             account, _, below = rest.partition("/")
@@ -276,8 +276,8 @@ class Remote:
 
     def files(self) -> dict[str, int]:
         """Return all files below, by their paths from here, with their sizes."""
-        found = self._below(recursive=True)
-        return {name: found[name].size for name in sorted(found) if found[name].is_file}
+        entries = self._below(recursive=True)
+        return {name: entries[name].size for name in sorted(entries) if entries[name].is_file}
 
     def glob(self, pattern: str) -> list[Remote]:
         """Return the files below whose paths from here match a pattern: *, **, ?, [a-z]."""
@@ -342,12 +342,12 @@ def explained(place: str, error: BaseException) -> tuple[str, str]:
     """Return what a failure at an address means, and what to do."""
     text = " ".join(str(error).split())
     searched = _NAMES.sub("", text)
-    found = (
+    meanings = (
         text_found
         for sign, text_found in _MEANINGS.items()
         if re.search(sign, searched, re.IGNORECASE)
     )
-    meaning = next(found, None)
+    meaning = next(meanings, None)
     if meaning is None:
         return shorten(masked(text), 200), ""
     scheme = scheme_of(place)

@@ -48,8 +48,9 @@ def open_delimited(
 ) -> RawTable:
     """Open a table with the separator that it has, else the first of `separators`."""
     head = beginning_of(files[0], _HEAD).head
-    found = separator_of(head)
-    separator = found if found and found in separators else separators[0]
+    separator = separator_of(head)
+    if separator is None or separator not in separators:
+        separator = separators[0]
     fields, user_names = fields_of(head, separator), request.user_names
     numbered = any(_NUMBERED.fullmatch(user_name) for user_name in user_names)
     if numbered and not (is_named(fields) or set(user_names) & set(fields)):
@@ -194,6 +195,6 @@ def _longest_ranking(table: pl.LazyFrame) -> int:
         & (pl.col("last") - pl.col("first") + 1 == pl.col("rows"))
         & ~pl.col("gaps")
     )
-    found = by_query.select(whole.all().alias("all"), pl.col("rows").max())
-    all_whole, longest = found.collect(engine="streaming").row(0)
+    summary = by_query.select(whole.all().alias("all"), pl.col("rows").max())
+    all_whole, longest = summary.collect(engine="streaming").row(0)
     return longest if all_whole and longest else 0

@@ -56,20 +56,20 @@ _FRAMES = (pl.DataFrame, pl.LazyFrame)
 
 def open_json(files: Files, request: InputRequest) -> RawTable:
     """Open JSON texts."""
-    found = _Reader(request).read(files)
-    if isinstance(found, Mapping):
-        return RawTable(pl.LazyFrame(), by_query=found)
-    return RawTable(found.lazy(), seekable=False)
+    content = _Reader(request).read(files)
+    if isinstance(content, Mapping):
+        return RawTable(pl.LazyFrame(), by_query=content)
+    return RawTable(content.lazy(), seekable=False)
 
 
 def responses_in(
     files: Files, request: InputRequest, queries: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Read the hits of the responses in JSON texts. `queries`: their names, in order."""
-    found = _Reader(request, queries).read(files)
-    if not isinstance(found, pl.DataFrame):
+    hits = _Reader(request, queries).read(files)
+    if not isinstance(hits, pl.DataFrame):
         raise request.unreadable("it holds no responses of a search engine")
-    return found
+    return hits
 
 
 def open_json_lines(files: Sequence[str | IO[bytes]], name: str) -> pl.LazyFrame:
@@ -125,17 +125,17 @@ class _Reader:
         each: list[Sequence[str] | None] = [self.queries] * len(files)
         if self.queries is not None and len(self.queries) == len(files):
             each = [[query] for query in self.queries]
-        found: list[Any] = []
+        contents: list[Any] = []
         for file, queries in zip(files, each, strict=True):
             called = file if isinstance(file, str) else name
-            found.append(_Reader(replace(self.request, name=called), queries)._document(file))
-        if len(found) == 1:
-            return found[0]
-        if all(isinstance(content, Mapping) for content in found):
-            return _merge(found, self.request)
-        if not any(all(isinstance(content, kind) for content in found) for kind in _FRAMES):
+            contents.append(_Reader(replace(self.request, name=called), queries)._document(file))
+        if len(contents) == 1:
+            return contents[0]
+        if all(isinstance(content, Mapping) for content in contents):
+            return _merge(contents, self.request)
+        if not any(all(isinstance(content, kind) for content in contents) for kind in _FRAMES):
             raise self.request.unreadable("some of its files hold rows, and others something else")
-        return pl.concat(found, how="diagonal_relaxed")
+        return pl.concat(contents, how="diagonal_relaxed")
 
     def _lines(self, files: Files, values: Sequence[Any]) -> pl.LazyFrame | pl.DataFrame:
         """Read texts with a row, a response or a batch of responses on each line."""

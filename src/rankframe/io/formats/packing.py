@@ -68,14 +68,6 @@ NATIVE = ("gzip", "zstd")
 ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 
-class Held(io.BytesIO):
-    """The decompressed content of a file, with its name."""
-
-    def __init__(self, content: bytes = b"", name: str = "") -> None:
-        super().__init__(content)
-        self.name = name
-
-
 def packing_of(head: bytes) -> Packing | None:
     """Return the compression of content that begins like this."""
     for packing in PACKINGS:
@@ -129,12 +121,12 @@ def beginning_of(file: str | IO[bytes], size: int = 4096) -> Beginning:
             return Beginning(text.read(size), packing)
 
 
-def unpacked(content: bytes, name: str) -> Held:
+def unpacked(content: bytes, name: str) -> io.BytesIO:
     """Decompress content; refuse what grows like a decompression bomb."""
     packing = packing_of(content)
     if packing is None:
-        return Held(content, name)
-    buffer = Held(name=name)
+        return io.BytesIO(content)
+    buffer = io.BytesIO()
     with packing.read(io.BytesIO(content)) as packed:
         while part := packed.read(STEP):
             buffer.write(part)

@@ -95,22 +95,22 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
     the name of any other format. A file that is known to be something else is refused.
     """
     head = beginning.head
-    named, found = by_ending(path), by_beginning(head)
-    if found not in BINARY:
+    named, look = by_ending(path), by_beginning(head)
+    if look not in BINARY:
         refuse_other(head, name)
     if named in BINARY and named is not None:
         if beginning.packing is not None:
             packed = f"it should be {named.name}, and was packed once more by "
             raise UnreadableInputError(name, packed + beginning.packing.name, "Unpack it")
-        if found is not None and found not in BINARY and len(head.splitlines()) > 1:
-            problem = f"it is not a {named.name} file: it looks like {found.name}"
-            raise UnreadableInputError(name, problem, f"Call it {found.endings[0]}")
-        return found if found in BINARY else named
-    if named is None or found in BINARY:
-        return found
+        if look is not None and look not in BINARY and len(head.splitlines()) > 1:
+            problem = f"it is not a {named.name} file: it looks like {look.name}"
+            raise UnreadableInputError(name, problem, f"Call it {look.endings[0]}")
+        return look if look in BINARY else named
+    if named is None or look in BINARY:
+        return look
     line = first_line(head)
     if named is TREC:
-        return found if found and _is_table(found, head) else TREC
+        return look if look and _is_table(look, head) else TREC
     # The names in a header may hold blanks, and numbers.
     if named.name == "TSV" and "\t" in line:
         return TREC if looks_like_tabbed_trec(line) else named
@@ -138,11 +138,11 @@ def writable(*, any_table: bool) -> str:
     return ", ".join(ending for format_ in able for ending in format_.endings)
 
 
-def _is_table(found: Format, head: bytes) -> bool:
+def _is_table(look: Format, head: bytes) -> bool:
     """Return whether a file with an ending of TREC text is surely a table, or JSON."""
     line, separator = first_line(head), separator_of(head)
-    if found is TREC or separator is None:
-        return found is not TREC
+    if look is TREC or separator is None:
+        return look is not TREC
     fields = fields_of(head, separator)
     return is_named(fields) or (separator == "\t" and len(fields) in (2, 3) and " " not in line)
 

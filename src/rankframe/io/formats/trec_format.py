@@ -89,8 +89,8 @@ def read_even(
     first = content[: len(content) if end < 0 else end]
     separator, other = (b" ", b"\t") if b" " in first else (b"\t", b" ")
     if first.startswith(b"#") or any(
-        content.find(byte) >= 0 and content.find(found) >= 0
-        for byte, found in {other: other, **_UNEVEN}.items()
+        content.find(byte) >= 0 and content.find(sequence) >= 0
+        for byte, sequence in {other: other, **_UNEVEN}.items()
     ):
         return None
     role = role or _kind_of(first.decode("utf-8", errors="replace"))

@@ -58,8 +58,8 @@ def open_arrow(source: Any, request: InputRequest) -> RawTable | None:
 
 def _is(source: object, module: str, kind: str) -> bool:
     """Return whether an object is of a class, without importing the module of the class."""
-    found = getattr(sys.modules.get(module), kind, None)
-    return isinstance(found, type) and isinstance(source, found)
+    class_ = getattr(sys.modules.get(module), kind, None)
+    return isinstance(class_, type) and isinstance(source, class_)
 
 
 def _from_pandas(source: Any, name: str) -> pl.DataFrame:

@@ -156,9 +156,9 @@ def _duckdb(place: str, name: str) -> Ask:
     @contextmanager
     def ask(query: str) -> Iterator[Any]:
         with duckdb.connect(str(path), read_only=True) as connection:
-            found = connection.sql(query)
+            relation = connection.sql(query)
             # Called otherwise before DuckDB 1.5.
-            reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield reader(_ROWS)
 
     return ask
@@ -190,8 +190,10 @@ def _held(path: Path, selection: str | None, name: str) -> pl.DataFrame:
     try:
 
         def tables() -> list[str]:
-            found = "select name from sqlite_master where type in ('table', 'view') order by 1"
-            return [name for (name,) in connection.execute(found)]
+            names_query = (
+                "select name from sqlite_master where type in ('table', 'view') order by 1"
+            )
+            return [name for (name,) in connection.execute(names_query)]
 
         with _explained(name, tables):
             query = _select(_query(selection, name, tables))
@@ -213,10 +215,10 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
         near = ""
         if unknown:
             try:
-                found = tables()
+                names = tables()
             except Exception:  # noqa: BLE001 (it is asked for a hint alone)
-                found = []
-            near = did_you_mean(unknown[1], found) or (f"It has {listing(found)}" if found else "")
+                names = []
+            near = did_you_mean(unknown[1], names) or (f"It has {listing(names)}" if names else "")
         elif "different configuration" in reason or "Could not set lock" in reason:
             near = "It is open for writing: close it, or give the connection itself, with a query"
         raise UnreadableInputError(name, reason, near) from error

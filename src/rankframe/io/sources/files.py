@@ -69,10 +69,10 @@ def open_path(path: str, request: InputRequest) -> RawTable:
         advice = "Rename it, or read it from a pipe"
         raise request.unreadable("its name is not UTF-8 text", advice)
     if Path(path).is_dir():
-        found = open_folder(Path(path), request)
-        if isinstance(found, pl.LazyFrame):
-            return RawTable(found)
-        path = found
+        opened = open_folder(Path(path), request)
+        if isinstance(opened, pl.LazyFrame):
+            return RawTable(opened)
+        path = opened
     files = files_at(path)
     if not files:
         raise request.unreadable("no such file", _similar_file(Path(path)))
@@ -188,9 +188,9 @@ def open_address(address: str, request: InputRequest) -> RawTable:
 
 def _open_web(address: str, scheme: str, request: InputRequest) -> RawTable:
     """Open a file of the web, or files and folders of Hugging Face."""
-    found = by_ending(urlsplit(address).path)
-    listed = scheme == HUGGING_FACE and found in (PARQUET, None)  # also folders and patterns
-    if listed or (found is PARQUET and serves_parts(address, request.name)):
+    form = by_ending(urlsplit(address).path)
+    listed = scheme == HUGGING_FACE and form in (PARQUET, None)  # also folders and patterns
+    if listed or (form is PARQUET and serves_parts(address, request.name)):
         return RawTable(pl.scan_parquet(address, glob=listed, **polars_arguments(scheme)))
     return open_stream(io.BytesIO(fetched(address, request.name)), request)
 
@@ -213,8 +213,8 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
         return RawTable(open_iceberg(str(files[0]), name))
     if not any(file.size() for file in files):
         raise request.empty()
-    found = by_ending(files[0].path)
-    if found is PARQUET or (found is None and by_beginning(files[0].head(_HEAD)) is PARQUET):
+    form = by_ending(files[0].path)
+    if form is PARQUET or (form is None and by_beginning(files[0].head(_HEAD)) is PARQUET):
         return RawTable(scan_files(files))
     # Files of other formats are fetched whole.
     names = [name] if len(files) == 1 else list(map(str, files))

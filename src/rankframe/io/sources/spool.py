@@ -99,12 +99,12 @@ def spooled(
             return _spooled_json(form, files, names, request, folder)
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             called = replace(request, name=name)
-            found = _in_parts(file, form, called, folder.path / f"{number:05}")
-            if not found or (
-                parts and form is not TREC and not _same_columns(parts[-1], found[-1])
+            parts_of_file = _in_parts(file, form, called, folder.path / f"{number:05}")
+            if not parts_of_file or (
+                parts and form is not TREC and not _same_columns(parts[-1], parts_of_file[-1])
             ):
                 return None  # read whole, the files give a table or the error that fits
-            parts += found
+            parts += parts_of_file
         with room_for(folder.path):
             return RawTable(pl.scan_parquet(_alike(parts), glob=False), files=folder)
     except BaseException:
@@ -279,11 +279,11 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
         (stored,) = struct.unpack("<I", file.read(4))
         return stored if size <= stored <= size * _MOST_TIMES else size * _TIMES
     file.seek(0)
-    found = 0
+    unpacked_bytes = 0
     with packing.read(file) as text:
-        while found <= room and (part := text.read(_STEP)):
-            found += len(part)
-    return found
+        while unpacked_bytes <= room and (part := text.read(_STEP)):
+            unpacked_bytes += len(part)
+    return unpacked_bytes
 
 
 class LineReader:
@@ -311,7 +311,8 @@ class TrecReader(LineReader):
     """TREC text; `refuse`: refuses the whole text for a mistake in it."""
 
     def __init__(self, role: Kind | None, refuse: Callable[[], NoReturn]) -> None:
-        self._role, self._refuse = role, refuse
+        self._role: Kind | None = role
+        self._refuse = refuse
         # of the scores: text where floats may not hold one of them
         self._types: set[pl.DataType] = set()
 
@@ -355,14 +356,14 @@ class TableReader(LineReader):
         if not end or block.count(b'"', 0, end) % 2:
             return False
         self._header = block[:end]
-        return (found := self._frame(self._header)) is not None and found.is_empty()
+        return (table := self._frame(self._header)) is not None and table.is_empty()
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
         """Read a block under the header of the first one."""
-        found = self._frame(block if not above else self._header + block)
-        assert found is not None  # its header is that of the first
-        return found
+        table = self._frame(block if not above else self._header + block)
+        assert table is not None  # its header is that of the first
+        return table
 
     def _frame(self, text: bytes) -> pl.DataFrame | None:
-        found = self._read(io.BytesIO(text))
-        return None if found.note else found.frame.collect()
+        table = self._read(io.BytesIO(text))
+        return None if table.note else table.frame.collect()
