@@ -23,7 +23,7 @@ from rankframe.io.input_table import InputTable, in_steps
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH, hash_of_empty, hashed, numbers_of
 from rankframe.kernel.duplicates import deduplicate
 
-# How many times the bytes that may be read at once the batches under way may take together.
+# The batches under way may take this many times the bytes that may be read at once.
 _UNDER_WAY = 4
 _SAMPLE = 1_000
 _ADVICE = {
@@ -35,7 +35,7 @@ Engine: TypeAlias = Literal["in-memory", "streaming"]
 
 
 class Batches:
-    """The rows of an input in order, some at a time.
+    """Read the rows of an input in order, in tables.
 
     `frame` are its columns, ids in the form in which they are compared. `at_once`: how many bytes
     of them may be read ahead; None: as many as polars likes.
@@ -134,7 +134,7 @@ class Batches:
         rows, side = _as_checked(table), self.scanned
         if first_broken(rows)[1] is None:
             return
-        # Where the whole cannot be read again, or is another by now: what was seen.
+        # If the whole cannot be read again, or has changed, the error is that of these rows.
         with suppress(OSError, pl.exceptions.PolarsError):
             _check_side(side, side.frame, engine="streaming")
         _check_side(side, rows)

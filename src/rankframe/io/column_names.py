@@ -76,7 +76,7 @@ _GROUPS = {
     for column, synonyms in SYNONYMS.items()
 }
 _ANY = {column: frozenset().union(*groups) for column, groups in _GROUPS.items()}
-# Of columns of lists: of any side, and of documents of one side.
+# Plain names of columns of lists: for any side, and for the documents of one side.
 _LISTS = {column: _plain(names) for column, names in LIST_SYNONYMS.items()}
 _LISTS_OF: dict[Role | None, frozenset[str]] = {
     role: _plain(names) for role, names in LIST_SYNONYMS_OF.items()
@@ -93,7 +93,7 @@ _CORPUS_ID, _GRADES = _plain(["corpus-id"]), _plain([SCORE])
 
 
 class Requested(NamedTuple):
-    """The names that a `columns=` mapping has for the columns of one side.
+    """Hold the names that a `columns=` mapping has for the columns of one side.
 
     Attributes:
         names: our column → its name.
@@ -164,7 +164,7 @@ def _field(schema: Mapping[str, pl.DataType], path: list[str]) -> pl.Expr | None
 
 
 class InputNames:
-    """The columns of an input, and their plain names.
+    """Hold the columns of an input, and their plain names.
 
     A list of structs with the documents is replaced by its fields, each a list.
 
@@ -209,11 +209,11 @@ class InputNames:
         return []
 
     def like(self, name: str) -> list[str]:
-        """Return the column of exactly this name, or else those that differ in case or signs."""
+        """Return the column of this name, or else columns whose names differ in case or separators."""
         return [name] if name in self.schema else self.called(_plain([name]))
 
     def id_lists(self, *, flags: bool = False) -> list[str]:
-        """Return the columns of lists that may hold ids, or those that hold truth values."""
+        """Return the columns of lists that may hold ids; with `flags`, of lists of Booleans."""
         return [name for name in self.lists if (_inner(self.schema[name]) == pl.Boolean) is flags]
 
     def candidates(self, column: str, role: Role, taken: Collection[str] = ()) -> list[str]:

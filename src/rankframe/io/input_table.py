@@ -33,10 +33,9 @@ _WHOLE = {
     *(pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64()),
     *(pl.UInt8(), pl.UInt16(), pl.UInt32()),
 }
-# Rows that are read before anything is known of their size, and that are never worth parting; more
-# than the most are no faster to read.
+# Rows of the first table, whose size is not known yet, and bounds of the rows of later ones.
 _FIRST, _FEWEST, _MOST = 1 << 12, 1 << 10, 1 << 17
-# What a row is taken for at the least: ids may suddenly be longer than those before.
+# The smallest size that a row is assumed to have: later ids may be longer.
 _ROW_BYTES = 256
 # Rows of the tables that lists are unrolled into: about as many as polars reads at a time.
 _ROWS = 1 << 17
@@ -114,7 +113,7 @@ class Lists:
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        """The columns once lists are unrolled."""
+        """Return the columns once lists are unrolled."""
         schema = self.frame.collect_schema()
         return {
             name: kind.inner  # pyright: ignore[reportAttributeAccessIssue] (a list has one)

@@ -60,7 +60,7 @@ from rankframe.io.sources.files import open_address, open_path, open_stream
 # `InputTable`.
 Source: TypeAlias = Any
 
-# Of a limit of memory: how much a table that is read whole may take, and how much is read at once.
+# Shares of a memory limit: a table that is read whole, and the rows that are read at once.
 _WHOLE, _AT_ONCE = 1 / 2, 1 / 32
 _SAMPLE = 100  # rows by which text is taken for numbers
 _SMALL = 1 << 23  # bytes that are held whatever the limit
@@ -95,7 +95,7 @@ def open_table(
     name = describe(source, called or role or "input")
     side = called.removeprefix("ranking ") if called else role
     requested = Requested.from_mapping(columns, side) if side is not None else None
-    # Where the side is known, names for other sides are not looked for.
+    # If the side is known, names for other sides do not count.
     user_names = names_in(columns) if requested is None else tuple(requested.names.values())
     try:
         opened = open_source(source, InputRequest(role, name, user_names, limit))

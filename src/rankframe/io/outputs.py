@@ -44,12 +44,12 @@ _START = ".rankframe-"
 _NEW, _OLD = "new", "old"
 _LEDGER = "ledger.parquet"
 _PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
-# What a file system answers where it has no such step, or cannot write a folder out.
+# Errors of a file system that cannot exchange names, or flush a folder.
 _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 _AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
-# What a file is about: what JSON can hold. No times: the same input gives the same bytes.
+# Metadata of a file, as JSON. It has no times: the same input gives the same bytes.
 About: TypeAlias = Mapping[str, Any]
-# Under which it is in the metadata of a Parquet file, with the version that wrote it.
+# The key of this metadata in a Parquet file, beside the version that wrote it.
 KEY: Final = "rankframe"
 # Rows of a row group: said, since else they are as rows happen to come.
 _ROWS = 1 << 17

@@ -1,4 +1,4 @@
-"""Weights and slices of queries; attributes and texts of queries, titles of documents.
+"""Read weights, slices, attributes and texts of queries, and titles of documents.
 
 Averages use weights, and summaries use slices. None of the rest enters a metric: it is read for the
 few queries and documents that are displayed.
@@ -57,7 +57,7 @@ class Averaged(Protocol):
 
 @dataclass(frozen=True)
 class Attributes:
-    """Weights and slices of queries, by their ids."""
+    """Hold weights and slices of queries, by their ids."""
 
     # query_id, weight where queries are weighted, and a number for each way of slicing
     frame: pl.DataFrame
@@ -93,7 +93,7 @@ class Attributes:
 
     @property
     def weights_alone(self) -> Attributes:
-        """The weights without the slices."""
+        """Return the weights without the slices."""
         return Attributes(self.frame)
 
     def name(self, way: int, number: int) -> tuple[str, str]:
@@ -104,7 +104,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class QueryAttributes:
-    """Weights and slices of some queries, in their order."""
+    """Hold weights and slices of some queries, in their order."""
 
     # 0 where a query has no proper weight
     weights: NDArray[np.float64] | None = None

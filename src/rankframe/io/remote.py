@@ -20,7 +20,7 @@ from rankframe.core.options import storage_options
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
 STORES = (*S3, *GOOGLE, *AZURE)
-# A setting → its names in the storage options. Those that begin with a vendor's name are also
+# A setting → its names in the storage options. Names that begin with a vendor's name are also
 # variables of the environment.
 _SETTINGS = {
     "endpoint": "aws_endpoint_url_s3 aws_endpoint_url aws_endpoint endpoint_url endpoint",
@@ -67,8 +67,8 @@ _MEANINGS = {
     r"curlcode: (?:35|60)\b|certificate|\bssl\b|\btls\b": "no secure connection{endpoint}",
     r"no_?such_?key|not[ _]?found|\b404\b|not exist|no such file": "there is nothing there",
 }
-# What they say of whom: names of files, which may hold any word, and addresses. But for that which
-# is asked for credentials.
+# Names of files and addresses in a failure, which may hold any word; not the address of the service
+# that gives credentials.
 _NAMES = re.compile(r"'[^']*'|<Key>[^<]*</Key>|(?<!\S)(?!\S*169\.254\.)[^\s<>]*/[^\s<>]*")
 _ADVICE = {
     S3: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass them; for what anybody may read, "

@@ -28,13 +28,13 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _KNOWN = frozenset(
     plain_name(name) for column, also in SYNONYMS.items() for name in (column, *also)
 )
-# What stands in the second column of TREC text, which nobody reads.
+# Values of the second column of TREC text, which is not read.
 _ITERATIONS = ("0", "Q0")
-# Enough for the first line of any table that people made.
+# Bytes that hold the first line of any reasonable table.
 _HEAD = 1 << 16
-# From so many ranks of a query on, grades do not happen to be 1, 2, 3, …
+# Grades do not happen to be 1, 2, 3, … for this many documents of every query.
 _RANKED = 3
-# Rows by which one sees whether numbers rise.
+# Rows that show whether numbers rise.
 _LOOKED_AT = 1_000
 # More columns than this are a matrix, or a text without ends of lines.
 _MOST = 500

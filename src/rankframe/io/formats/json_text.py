@@ -107,7 +107,7 @@ def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads JSON texts of one input. `queries`: those that responses answer, in order."""
+    """Read JSON texts of one input. `queries`: the queries that responses answer, in order."""
 
     request: InputRequest
     queries: Sequence[str] | None = None

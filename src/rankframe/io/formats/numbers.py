@@ -21,7 +21,7 @@ MAYBE_LARGE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
 _LARGEST = {pl.Int64: (1 << 63) - 1, _WIDE: (1 << 127) - 1}
 # Above it, floats are further apart than 1.
 _LARGEST_EXACT = float(1 << 53)
-# What numpy would take for numbers: it drops what is imaginary, and counts the days since 1970.
+# Types that numpy would convert to numbers: the real part, and the days since 1970.
 _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 _NUMBERS = (int, float, np.number)
 

@@ -63,7 +63,7 @@ PACKINGS = (
         lambda file: cast("Any", bz2.BZ2File(file, "wb")),
     ),
 )
-# What polars unpacks as it reads text.
+# Compressions that polars decompresses as it reads text.
 NATIVE = ("gzip", "zstd")
 ENDINGS = tuple(packing.ending for packing in PACKINGS)
 

@@ -42,12 +42,12 @@ from rankframe.io.remote import explained, is_address
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _BATCH = 1 << 17  # rows: as many as polars reads at a time
-# What a file of such a format has in its first line.
+# Characters in the first line of a file of such a format.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
 _STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
-# What polars raises where a damaged file leads it to a state that it takes for impossible.
+# polars raises this where a damaged file leads it to a state that it takes for impossible.
 _PANIC: type[BaseException] = pl.exceptions.PanicException
-# What reading a file may raise, whatever is wrong with it.
+# Exceptions that reading a damaged or missing file may raise.
 READ_ERRORS = (pl.exceptions.PolarsError, _PANIC, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
@@ -277,7 +277,7 @@ FORMATS = (
 )
 BY_ENDING = {ending: form for form in FORMATS for ending in (*form.endings, *form.also)}
 
-# From where on polars says what to change in a call that is not the user's.
+# The part of an error of polars that advises on a call that the user did not make begins here.
 _HINT = re.compile(
     r"\b(?:hint:|consider |you might want to|try (?:setting|increasing))", re.IGNORECASE
 )
@@ -358,7 +358,7 @@ _LOOKS = (
     (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _AS_PARQUET),
     (rb"ORC.*\x00", "an ORC file", "Read it with pyarrow.orc.read_table, and give the table"),
     (rb"Obj\x01", "an Avro file", "Read it with polars.read_avro, and give the frame"),
-    (rb"FEA1\x00", "an old Feather file (version 1)", "Write it anew: Feather of today is read"),
+    (rb"FEA1\x00", "an old Feather file (version 1)", "Write it again as Feather version 2"),
     (rb"SQLite format 3\x00", "a SQLite database", _AS_PARQUET),
     (rb".{8}DUCK", "a DuckDB database", _AS_PARQUET),
     (rb"RDX3\n", "an R workspace", _AS_PARQUET),

@@ -28,9 +28,9 @@ _NO_HITS = "without a list of hits: errors"
 Path: TypeAlias = tuple[str, ...]
 
 _QUERIES = frozenset(plain_name(name) for name in (QUERY, *SYNONYMS[QUERY]))
-# What programs call a response that they keep beside other things.
+# Names that programs give to a response inside another object.
 _WRAPPERS = frozenset(("response", "result", "results", "body", "data", "es", "answer"))
-# How far inside a line a response may lie.
+# Levels of nesting that are searched for a response.
 _DEEPEST = 3
 
 

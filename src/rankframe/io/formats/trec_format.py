@@ -33,14 +33,14 @@ from rankframe.io.formats.numbers import beyond_float
 Kind = Literal["qrels", "run"]
 T = TypeVar("T", pl.Series, pl.Expr)
 
-# What stands before the document of a judgment: nothing that matters, or its subtopic.
+# The field before the document of a judgment: unused, or the subtopic.
 ITERATION: Final = "iteration"
 FIELDS: dict[Kind, tuple[str, ...]] = {
     "qrels": (QUERY, ITERATION, DOC, RELEVANCE),
     "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
 }
 NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
-# Of a table of lines.
+# Columns of a table of lines.
 LINE, NUMBER = "_line", "_number"
 _TAG = 5
 _GAP = "_gap"
@@ -52,13 +52,13 @@ _SHARP: dict[Kind, str] = {
 _COMMENT = pl.col(LINE).str.starts_with("#")
 _FULL = pl.col(LINE).str.len_bytes() > 0
 _UNIFORM = pl.col(LINE).str.replace_all(r"[ \t\f\v]+", " ")
-# Where floats do not hold all whole numbers, and these have no more than 128 bits.
+# Whole numbers in this range have no more than 128 bits, and floats cannot hold all of them.
 _ROUNDED = float(1 << 53), float(1 << 127)
 NO_ITERATION = "0"
 GZIP = b"\x1f\x8b"
-# What makes a text uneven: a byte order mark, which may stand where a line begins or ends, lines
-# that are comments, and what else parts fields or ends lines. By a byte that each has and few texts
-# do: one byte is found several times as fast as a sequence.
+# Byte sequences that make a text uneven: a byte order mark, comments, and other characters that
+# separate fields or end lines. The key is one byte of the sequence that few texts have: searching
+# for one byte is several times as fast as for a sequence.
 _UNEVEN = {b"\xef": b"\xef\xbb\xbf", b"#": b"\n#", b"\r": b"\r", b"\f": b"\f", b"\v": b"\v"}
 
 
@@ -267,7 +267,7 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
     if RELEVANCE in frame.columns:
         lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
         if GROUP in frame.columns and frame[GROUP].null_count():
-            lost.append("judgments that are about no group, next to those that are")
+            lost.append("judgments without a group beside judgments with one")
         if lost:
             raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
         group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)

@@ -35,7 +35,7 @@ _TABLES = (
     "else table_schema || '.' || table_name end as name from information_schema.tables "
     "where table_schema not in ('information_schema', 'pg_catalog') order by 1"
 )
-# Who says it, and where in the query: of no use to the reader.
+# Prefixes of errors that name the library or the step, which do not help the user.
 _PREFIX = re.compile(
     r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |(?:Catalog|Parser|Binder|IO) Error: )+"
 )
@@ -50,7 +50,7 @@ def open_database(kind: str, place: str, selection: str | None, name: str) -> Ra
         query = _query(selection, name, lambda: _tables(ask))
         with ask(_select(query)) as batches:
             empty = pl.DataFrame(batches.schema.empty_table())
-            # What polars does not know, or takes for mere bytes: uuid, numeric, json of PostgreSQL.
+            # Types that polars does not know, or reads as bytes: uuid, numeric, json of PostgreSQL.
             odd = [
                 column
                 for column, kind in empty.schema.items()

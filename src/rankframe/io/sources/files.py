@@ -123,7 +123,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         raise request.empty()
     head = beginning_of(buffer).head
     refuse_other(head, name)
-    # What looks like nothing is refused as TREC text, which names the line.
+    # Text of no known format is refused as TREC text, which names the line.
     table = (by_beginning(head) or TREC).open([buffer], request)
     return table._replace(frame=table.frame.collect().lazy(), seekable=True)
 

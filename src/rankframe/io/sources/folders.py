@@ -119,7 +119,7 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     # Polars looks at the whole path, of which only what is below the folder is part of the data.
     above = _hive_columns(Path(root))
     columns = [*above, *inside]
-    # Of each: where a file has such a column, polars would take the folder's name for it.
+    # Every file is checked: polars would overwrite its column with the name of the folder.
     each = (
         pl.scan_parquet([path], glob=False, hive_partitioning=False, **reached) for path in paths
     )
@@ -217,7 +217,7 @@ def _opened_as(kind: str, name: str) -> Iterator[None]:
 
 
 def _latest(files: list[str]) -> str:
-    """The newest metadata: 00012-….metadata.json, or v12.metadata.json.
+    """Return the newest metadata: 00012-….metadata.json, or v12.metadata.json.
 
     >>> _latest(["metadata/v9.metadata.json", "metadata/v10.metadata.json"])
     'metadata/v10.metadata.json'

@@ -28,14 +28,14 @@ from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder, room_for
 
-# Of a limit, how much text is held in memory, read at once, and written to a file.
+# Shares of a memory limit: text that is held, text that is read at once, and a file of rows.
 _HELD, _BLOCK, _PART = 1 / 8, 1 / 64, 1 / 16
 # Text that is held whatever the limit; blocks are no smaller and no larger than this.
 _SMALL = 1 << 23
 _BLOCKS = 1 << 20, 1 << 24
 # A line that is longer than this is none.
 _LONGEST = 1 << 25
-# How much is unpacked to see how much there is; beyond, what a file says of itself is believed.
+# Bytes that are unpacked to measure a file; of a larger file, the size in its trailer counts.
 _LOOKED_AT = 1 << 28
 # Text grows 4 to 20 times as it is unpacked; 1032 times is the most that gzip can pack.
 _TIMES, _MOST_TIMES = 20, 1032
