@@ -209,7 +209,7 @@ class InputNames:
         return []
 
     def like(self, name: str) -> list[str]:
-        """Return the column of this name, or else columns whose names differ in case or separators."""
+        """Return the column of this name, or columns whose names differ in case or separators."""
         return [name] if name in self.schema else self.called(_plain([name]))
 
     def id_lists(self, *, flags: bool = False) -> list[str]:
