@@ -131,7 +131,10 @@ def write_file(target: Named, write: Callable[[Path], object]) -> None:
     if in_place(path):
         with scratch_folder() as folder, _explained(target):
             write(folder / path.name)
-            with (folder / path.name).open("rb") as written, _opened(path) as file:
+            number = descriptor(path)
+            # Opened again, an open file would be overwritten from its start.
+            opened = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+            with (folder / path.name).open("rb") as written, os.fdopen(opened, "wb") as file:
                 shutil.copyfileobj(written, file)
         return
     with _explained(target), locked_folder(path.parent, _START, _restored) as staging:
@@ -190,16 +193,6 @@ def _in_turn(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(opened)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a device, a pipe or an open file for writing."""
-    number = descriptor(path)
-    # An open file continues at its position; opened again, it would be overwritten from the start.
-    file = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
-    with os.fdopen(file, "wb") as opened:
-        yield opened
 
 
 @contextmanager

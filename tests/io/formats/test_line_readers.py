@@ -21,7 +21,6 @@ def test_a_table_repeats_its_header_for_every_block() -> None:
     assert reader.begin(b"query_id,doc_id\nq1,a\n")
     tables = [reader.table(b"query_id,doc_id\nq1,a\n", 0), reader.table(b"q2,b\n", 2)]
     assert pl.concat(tables).rows() == [("q1", "a"), ("q2", "b")]
-    assert not reader.end()
 
 
 def test_a_header_that_goes_on_in_another_line_is_left_to_others() -> None:

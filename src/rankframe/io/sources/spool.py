@@ -149,7 +149,7 @@ def _readable(file: str, form: Format, folder: Path) -> str:
 
 def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
     """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
-    reader: LineReader
+    reader: TrecReader | TableReader
     if form is TREC and request.role != "queries":
         role = request.role
 
@@ -178,7 +178,7 @@ def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> l
             parts.add(reader.table(block, above))
             above += block.count(b"\n")
         parts.flush()
-        if not reader.end():
+        if isinstance(reader, TableReader) or not reader.end():
             break
     with room_for(folder.parent):
         for path in parts.paths if reader.dropped else ():
@@ -286,38 +286,26 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
     return unpacked_bytes
 
 
-class LineReader:
-    """Reads one text in blocks of whole lines: a table a block."""
+class TrecReader:
+    """Read TREC text in blocks of whole lines; `refuse`: refuses the whole text for a mistake."""
 
     # whether lines may end between quotation marks, without ending the row
     quotes = False
-    # columns that are left out, as the whole has shown
-    dropped: tuple[str, ...] = ()
+
+    def __init__(self, role: Kind | None, refuse: Callable[[], NoReturn]) -> None:
+        self._role: Kind | None = role
+        self._refuse = refuse
+        # columns that are left out, as the whole has shown
+        self.dropped: tuple[str, ...] = ()
+        # of the scores: text where floats may not hold one of them
+        self._types: set[pl.DataType] = set()
 
     def begin(self, block: bytes) -> bool:  # noqa: ARG002
         """Look at the first block; return False if such a text must be read in another way."""
         return True
 
-    def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block that follows `above` lines; return no columns if the block is empty."""
-        raise NotImplementedError
-
-    def end(self) -> bool:
-        """Return whether the text must be read once more."""
-        return False
-
-
-class TrecReader(LineReader):
-    """TREC text; `refuse`: refuses the whole text for a mistake in it."""
-
-    def __init__(self, role: Kind | None, refuse: Callable[[], NoReturn]) -> None:
-        self._role: Kind | None = role
-        self._refuse = refuse
-        # of the scores: text where floats may not hold one of them
-        self._types: set[pl.DataType] = set()
-
     def table(self, block: bytes, above: int) -> pl.DataFrame:  # noqa: ARG002
-        """Read a block."""
+        """Read a block that follows `above` lines; return no columns if the block is empty."""
         exact = pl.String in self._types
         table = None if exact else read_even(io.BytesIO(block), self._role)
         if table is None:
@@ -334,16 +322,17 @@ class TrecReader(LineReader):
         return table
 
     def end(self) -> bool:
-        """Ask for another pass if some scores are text and others numbers."""
+        """Return whether to read once more: some scores are text, and others numbers."""
         again = len(self._types) > 1
         self._types &= {pl.String()}
         return again
 
 
-class TableReader(LineReader):
-    """A table with a header, CSV or TSV; `read`: reads one."""
+class TableReader:
+    """Read a table with a header, CSV or TSV, in blocks of whole rows; `read`: reads a table."""
 
     quotes = True
+    dropped = ()
 
     def __init__(self, read: Callable[[IO[bytes]], RawTable]) -> None:
         self._read = read
