@@ -219,7 +219,7 @@ def refuse_mistakes(
 ) -> NoReturn:
     """Refuse a text whose lines have mistakes, or without lines; all lines are counted."""
     lines = _scan(source).filter(_no_comment(role), _FULL).with_columns(_UNIFORM)
-    first = lines.select(LINE).head(1).collect()
+    first = lines.select(LINE).head(1).collect(engine="streaming")
     if first.is_empty():
         raise EmptyInputError(role or "input", name)
     kind = role or _kind_of(first.item())
@@ -231,7 +231,8 @@ def refuse_mistakes(
         count, place = bad.select(pl.len(), pl.col(NUMBER).min()).collect(engine="streaming").row(0)
         if not count:
             continue
-        text = bad.filter(pl.col(NUMBER) == place).select(LINE).collect().item()
+        first = bad.filter(pl.col(NUMBER) == place).select(LINE).collect(engine="streaming")
+        text = first.item()
         problem, has, expected = f"the {number} is not a number", len(text.split(" ")), len(names)
         if wrong is not no_number:
             other: Kind = "run" if kind == "qrels" else "qrels"

@@ -133,6 +133,8 @@ def _spooled_json(
     for rows in table.frame.collect_batches(lazy=True, maintain_order=True):
         parts.add(rows)
     parts.flush()
+    for path in set(paths).difference(files):
+        Path(path).unlink()
     return RawTable(pl.scan_parquet(parts.paths, glob=False), files=folder)
 
 
