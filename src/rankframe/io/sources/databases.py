@@ -43,7 +43,7 @@ _TABLES = (
     "else table_schema || '.' || table_name end as name from information_schema.tables "
     "where table_schema not in ('information_schema', 'pg_catalog') order by 1"
 )
-# Who says it, and where in the query: of no use to the reader.
+# Prefixes of errors that name the library or the step, which do not help the user.
 _PREFIX = re.compile(
     r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |"
     r"(?:Catalog|Parser|Binder|IO|Permission) Error: )+"
@@ -59,7 +59,7 @@ def open_database(kind: str, place: str, selection: str | None, name: str) -> Ra
         query = _query(selection, name, lambda: _tables(ask))
         with ask(_select(query)) as batches:
             empty = pl.DataFrame(batches.schema.empty_table())
-            # What polars does not know, or takes for mere bytes: uuid, numeric, json of PostgreSQL.
+            # Types that polars does not know, or reads as bytes: uuid, numeric, json of PostgreSQL.
             odd = [
                 column
                 for column, kind in empty.schema.items()
@@ -168,9 +168,9 @@ def _duckdb(place: str, name: str) -> Ask:
             statements = connection.extract_statements(query)
             if [statement.type.name for statement in statements] != ["SELECT"]:
                 raise UnreadableInputError(name, "a query must be a single select")
-            found = connection.sql(query)
+            relation = connection.sql(query)
             # Called otherwise before DuckDB 1.5.
-            reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield reader(_ROWS)
 
     return ask
@@ -203,8 +203,10 @@ def _held(path: Path, selection: str | None, name: str) -> pl.DataFrame:
     try:
 
         def tables() -> list[str]:
-            found = "select name from sqlite_master where type in ('table', 'view') order by 1"
-            return [name for (name,) in connection.execute(found)]
+            names_query = (
+                "select name from sqlite_master where type in ('table', 'view') order by 1"
+            )
+            return [name for (name,) in connection.execute(names_query)]
 
         with _explained(name, tables):
             query = _select(_query(selection, name, tables))
@@ -226,10 +228,10 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
         near = ""
         if unknown:
             try:
-                found = tables()
+                names = tables()
             except Exception:  # noqa: BLE001 (it is asked for a hint alone)
-                found = []
-            near = did_you_mean(unknown[1], found) or (f"It has {listing(found)}" if found else "")
+                names = []
+            near = did_you_mean(unknown[1], names) or (f"It has {listing(names)}" if names else "")
         elif "different configuration" in reason or "Could not set lock" in reason:
             near = "It is open for writing: close it, or give the connection itself, with a query"
         raise UnreadableInputError(name, reason, near) from error
