@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -11,6 +10,7 @@ from rankframe.core.errors import DuplicateError
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, WHAT, Sides, beside
 from rankframe.io.inputs import open_train
 from rankframe.io.opening import open_table
+from rankframe.kernel.batch import taken
 
 QRELS = open_table({"u": {"a": 2}}, "qrels")
 TRAIN = open_train({"u": ["a", "b"]})
@@ -34,7 +34,7 @@ def test_another_run_is_ranked_by_whatever_orders_it() -> None:
         rows = beside(None, None, open_table(base, "run", called="reference")).frame.collect()
         indexed = Sides.of(rows, [BASE], "doc_desc", "error").base
         assert indexed is not None
-        docs, ranks = indexed.ids["doc_id"].to_list(), indexed.numbers["relevance"]
+        docs, ranks = indexed.docs.all().to_list(), indexed.numbers["relevance"]
         assert dict(zip(docs, ranks, strict=True)) == {
             "c": 1.0,
             "b": 2.0,
@@ -57,12 +57,11 @@ def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> No
         table = beside(None, None, open_table(rows, "run", called="reference")).frame.collect()
         indexed = Sides.of(table, [BASE], ties, "error").base  # pyright: ignore[reportArgumentType]
         assert indexed is not None
-        every = np.arange(indexed.height)
         found = {
             (query, doc): place
             for query, doc, place in zip(
-                indexed.ids_of("query_id", every),
-                indexed.ids_of("doc_id", every),
+                taken(indexed.queries, indexed.code),
+                indexed.docs.all(),
                 indexed.numbers["relevance"],
                 strict=True,
             )

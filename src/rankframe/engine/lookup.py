@@ -144,7 +144,7 @@ def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
         different = weights != spread(
             np.where(grouped, lowest, weights[begins]), begins, len(weights)
         )
-        query = as_text(judgments.ids_of(QUERY, groups.of[[row]]))[0]
+        query = as_text(judgments.queries)[int(judgments.code[groups.of[row]])]
         raise BadValueError(
             role,
             "another weight than others of their group",

@@ -28,7 +28,7 @@ from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT, Source, describe
 from rankframe.io.opening import open_raw, read_whole, refuse_pattern
 from rankframe.kernel.batch import KEY, Batch, hashed, text_hashes
-from rankframe.kernel.matching import IdIndex
+from rankframe.kernel.matching import find_ids
 from rankframe.kernel.tables import Index
 
 # An attribute that documents have by themselves, and its values: the head are the most popular
@@ -115,12 +115,12 @@ class Catalogue:
         return float(self.interactions.sum())
 
     @cached_property
-    def _index(self) -> IdIndex:
-        return IdIndex(self.docs, Index(text_hashes(DOC, self.docs)))
+    def _index(self) -> Index:
+        return Index(text_hashes(DOC, self.docs))
 
     def find(self, hashes: Keys, docs: pl.Series) -> Ints:
         """The number of each document, given the hash of its text; -1 where it is not known."""
-        return self._index.find(hashes, docs)
+        return find_ids(self._index, self.docs, hashes, docs)
 
     @cached_property
     def frame(self) -> FrameColumns:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Floats, Ints, Keys
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
-from rankframe.kernel.batch import as_text, text_hashes
+from rankframe.kernel.batch import Ids, as_text, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
@@ -141,7 +141,7 @@ def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
     return codes.fill_null(NO_SUBTOPIC).to_numpy(), names
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class IndexedJudgments(QueryIndex):
     """Judgments, query by query."""
 
@@ -170,7 +170,7 @@ class IndexedJudgments(QueryIndex):
     def fingerprint(self) -> Fingerprint:
         """Return what tells these judgments from others."""
         bits = (self.grades + 0.0).view(np.uint64)  # -0.0 is 0.0
-        queries, docs, key = as_text(self.queries), as_text(self.ids[DOC]), self._text_key()
+        queries, docs, key = as_text(self.queries), as_text(self.docs.column), self._text_key()
         letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
         letters += int(queries.str.len_bytes().to_numpy() @ self.lengths)
         plain = int(bits.sum()) + letters * int(_FACTORS[0]) + len(bits) * int(_FACTORS[1])
@@ -179,11 +179,11 @@ class IndexedJudgments(QueryIndex):
 
     def _text_key(self) -> Keys:
         """Return the key of each row, by the text of its ids."""
-        docs = self.ids[DOC]
+        docs = self.docs.column
         if self.queries.dtype == docs.dtype == pl.String:
             return self.key
         key = text_hashes(DOC, docs)
-        key = key if self.order is None else key[self.order]
+        key = key if self.docs.places is None else key[self.docs.places]
         return key ^ np.repeat(text_hashes(QUERY, self.queries), self.lengths)
 
 
@@ -199,12 +199,10 @@ def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
     every = IndexedJudgments.from_hashed(table.drop(GROUP, GROUP_WEIGHT, strict=False))
 
     def ordered(values: NDArray[Any]) -> NDArray[Any]:
-        return values if every.order is None else values[every.order]
+        return values if every.docs.places is None else values[every.docs.places]
 
-    rows = np.arange(every.height)
-    code = number_segments(every.starts, every.height)
-    same = group_equal(every.key, every.ids_of(DOC, rows), code)
-    firsts = np.flatnonzero(same == rows)
+    same = group_equal(every.key, every.docs.all(), every.code)
+    firsts = np.flatnonzero(same == np.arange(every.height))
     document = np.searchsorted(firsts, same)
     codes, names = numbered(table[GROUP])
     group = ordered(codes)
@@ -217,8 +215,7 @@ def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
     best = np.maximum.reduceat(grades, segment_starts(document)) if len(document) else grades
     judgments = replace(
         every,
-        ids=pl.DataFrame({name: every.ids_of(name, firsts) for name in (QUERY, DOC)}),
-        order=None,
+        docs=Ids(every.docs.take(firsts)),
         key=every.key[firsts],
         numbers={RELEVANCE: best},
         starts=np.searchsorted(firsts, every.starts),

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
-from rankframe.core.columns import DOC, RANK, SCORE
+from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import Policies
 from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
 from rankframe.kernel.batch import Batch, as_text, taken
@@ -98,7 +98,7 @@ class Listing:
             last = ranks.last if self.k_max is None else np.minimum(ranks.last, self.k_max)
             columns["tied_rank"] = (ranks.first + last) / 2
         if self.docs:
-            columns["docs"] = as_text(batch.docs.every)
+            columns["docs"] = as_text(batch.docs.all())
         keep = query >= 0
         if self.k_max is not None:
             keep &= ranks.rank <= self.k_max
@@ -301,7 +301,7 @@ class MatchedJudgments:
         if self.ids is not None:
             return self.ids
         rows = np.arange(self.first, self.first + len(self.rank))
-        return as_text(self.judgments.ids_of(DOC, rows))
+        return as_text(self.judgments.docs.take(rows))
 
     def some(self, first: int, end: int) -> MatchedJudgments:
         """Select consecutive queries."""

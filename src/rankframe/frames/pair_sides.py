@@ -13,9 +13,9 @@ import polars as pl
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import Duplicates
-from rankframe.kernel.batch import Batch, Documents, Ids
+from rankframe.kernel.batch import Batch
 from rankframe.kernel.duplicates import keep_one
-from rankframe.kernel.matching import QueryIndex, find_documents
+from rankframe.kernel.matching import Documents, QueryIndex, find_documents
 from rankframe.kernel.ranking import RankedBatch
 
 
@@ -43,7 +43,7 @@ class Side:
         """Take the rows of queries by their numbers; -1: the ranking lacks the query."""
         known = numbers >= 0
         has = None if known.all() else np.flatnonzero(known)
-        batch = index.batch(numbers if has is None else numbers[has])
+        batch = index.select(numbers if has is None else numbers[has])
         return cls(batch, has, len(numbers), batch.height)
 
     @property
@@ -66,16 +66,8 @@ class Side:
 
     def without_rows(self) -> Side:
         """Return the side of a ranking that lacks all of these queries."""
-        batch, empty = self.batch, np.empty(0, np.int64)
-        none = Batch(
-            batch.key[:0],
-            empty,
-            batch.queries[:0],
-            batch.hashes[:0],
-            Ids(batch.docs.column[:0]),
-            {},
-        )
-        return Side(none, empty, self.queries, 0)
+        empty = np.empty(0, np.int64)
+        return Side(self.batch.select(empty), empty, self.queries, 0)
 
     def unique(self, role: str, duplicates: Duplicates) -> Side:
         """Keep one row for each document of a query, or refuse several."""

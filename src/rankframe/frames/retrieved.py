@@ -18,7 +18,7 @@ from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
 from rankframe.frames.catalogue import Catalogue, document_hashes
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Sides
 from rankframe.kernel.batch import Batch, as_text, taken
-from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
+from rankframe.kernel.duplicates import deduplicate_batch
 from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import rank_documents
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
@@ -34,7 +34,7 @@ BESIDE = {
 def shown_places(chunk: Batch, policies: Policies) -> tuple[Batch, Ints]:
     """A chunk in which no document is there twice for a query, and the rank of each row."""
     ranks = policies.ranks
-    if may_repeat(chunk):
+    if chunk.may_repeat():
         chunk, ranks, _ = deduplicate_batch(chunk, policies)
     return chunk, rank_documents(chunk, ties=policies.ties, ranks=ranks).rank
 
@@ -91,7 +91,7 @@ class ShownRows:
     @cached_property
     def docs(self) -> pl.Series:
         """The documents."""
-        return as_text(self.chunk.docs.taken(self.rows)).alias(DOC)
+        return as_text(self.chunk.docs.take(self.rows)).alias(DOC)
 
     @cached_property
     def numbers(self) -> Ints:

@@ -107,20 +107,20 @@ class Sides:
         train = self.trained
         if train is None or "divergence" not in catalogue.frame.without_parameters(columns):
             return self
-        hashes = train.key ^ np.repeat(train.index.keys, train.lengths)
-        if train.order is None:
-            return replace(self, trained_docs=catalogue.find(hashes, train.ids[DOC]))
-        # As they were read: ids that lie beside each other are looked up at once.
-        given = np.empty_like(hashes)
-        given[train.order] = hashes
-        return replace(self, trained_docs=catalogue.find(given, train.ids[DOC])[train.order])
+        hashes, places = train.key ^ np.repeat(train.hashes, train.lengths), train.docs.places
+        if places is None:
+            return replace(self, trained_docs=catalogue.find(hashes, train.docs.column))
+        # In the order of reading: neighbouring ids are looked up at once.
+        as_read = np.empty_like(hashes)
+        as_read[places] = hashes
+        return replace(self, trained_docs=catalogue.find(as_read, train.docs.column)[places])
 
 
 def _ranked(index: QueryIndex, ties: Ties) -> QueryIndex:
     """Replace what says the order by ranks."""
     rank = np.empty(index.height)
     for first, end in index.blocks(_BLOCK):
-        batch = index.batch(np.arange(first, end))
+        batch = index.select(np.arange(first, end))
         batch = replace(batch, numbers={SCORE: batch.numbers[RELEVANCE]})
         rank[index.rows_of(first, end)] = rank_documents(batch, ties=ties).rank
     return replace(index, numbers={RELEVANCE: rank})

@@ -15,7 +15,7 @@ from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Duplicates, Ranks, Ties
 from rankframe.kernel.batch import Batch, hash_of
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
-from rankframe.kernel.tables import probe, repeats
+from rankframe.kernel.tables import probe
 
 _ROW = "_row"
 _ASIDE = {SCORE: "_score_aside", SCORE_REST: "_rest_aside"}
@@ -111,7 +111,7 @@ def deduplicate_batch(
 
 def keep_one(batch: Batch, role: str, duplicates: Duplicates) -> Batch:
     """Keep one row for each document of a query, or refuse several (see `deduplicate`)."""
-    if not may_repeat(batch):
+    if not batch.may_repeat():
         return batch
     kept = deduplicate(batch.frame(), role, duplicates)
     return batch if kept.height == batch.height else Batch.from_table(kept)
@@ -128,8 +128,3 @@ def keep_best_ranks(rows: pl.DataFrame, rank: AnyInts) -> pl.DataFrame:
         pl.Series(RANK, rank.astype(np.float64))
     )
     return deduplicate(ranked, "run", "keep_best").rename(_BACK, strict=False)
-
-
-def may_repeat(batch: Batch) -> bool:
-    """Return whether a document may be there twice for a query, as far as keys tell."""
-    return repeats(batch.key)

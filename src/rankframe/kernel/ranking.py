@@ -152,7 +152,7 @@ class RankedBatch:
     def docs(self) -> pl.Series:
         """Return the ids of these rows."""
         docs = self.batch.docs
-        return docs.every if self.rows is None else docs.taken(self.rows)
+        return docs.all() if self.rows is None else docs.take(self.rows)
 
     @cached_property
     def score(self) -> Floats | None:
@@ -298,7 +298,7 @@ def _order(batch: Batch, scores: Floats | None, ties: Ties) -> tuple[Ints | None
 def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
     """Order tied rows of a batch in order of its scores; None: they are in order of their ids."""
     lower = np.flatnonzero(same)
-    above, below = (as_text(batch.docs.taken(rows)) for rows in (lower - 1, lower))
+    above, below = (as_text(batch.docs.take(rows)) for rows in (lower - 1, lower))
     if (above > below if ties == "doc_desc" else above < below).all():
         return None
     among = same.copy()
@@ -416,8 +416,8 @@ def _break_ties(
     if ties == "as_given":
         above = peers < rows[owner]
     else:
-        peer_docs = as_text(batch.docs.taken(peers))
-        own_docs = as_text(batch.docs.taken(rows[owner]))
+        peer_docs = as_text(batch.docs.take(peers))
+        own_docs = as_text(batch.docs.take(rows[owner]))
         above = (peer_docs > own_docs if ties == "doc_desc" else peer_docs < own_docs).to_numpy()
     rank[among] += np.bincount(owner[above], minlength=len(rows))
     return rank

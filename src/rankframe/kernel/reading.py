@@ -26,7 +26,7 @@ from rankframe.core.errors import DuplicateError
 from rankframe.core.memory_budget import MemoryBudget, map_ahead
 from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, Ids, numbers_of, query_starts, taken
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
-from rankframe.kernel.tables import Index, representatives
+from rankframe.kernel.tables import repeats, representatives
 
 # Takes a batch, from several threads.
 Take = Callable[[Batch], None]
@@ -212,7 +212,7 @@ def read_contiguous(
             starts, end = query_starts(table[QUERY]), table.height
             first, last = (int(starts[1]), int(starts[-1])) if len(starts) > 1 else (end, end)
             if len(starts) > 2:
-                take_new(Batch.from_hashed(table[first:last], starts[1:-1] - first))
+                take_new(Batch.from_hashed(table[first:last], starts=starts[1:-1] - first))
             edges = (0, first), (last, end)
             return end, [_copy_rows(table, *edge) for edge in edges if edge[0] < edge[1]]
 
@@ -233,7 +233,7 @@ def read_contiguous(
 
 def _refuse_repeats(table: pl.DataFrame) -> None:
     hashes = table[QUERY_HASH].to_numpy()
-    if Index(hashes[segment_starts(hashes)]).repeats:
+    if repeats(hashes[segment_starts(hashes)]):
         raise RepeatedQueryError
 
 
