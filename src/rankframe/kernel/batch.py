@@ -143,7 +143,8 @@ class Batch:
 def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Add a hash of each row's query, and the row's key."""
     schema = frame.collect_schema()
-    query, doc = (hash_of(name, schema[name], _SEEDS[name]) for name in (QUERY, DOC))
+    query = hash_of(QUERY, schema[QUERY], _SEEDS[QUERY])
+    doc = hash_of(DOC, schema[DOC], _SEEDS[DOC])
     return frame.with_columns(query.alias(QUERY_HASH)).with_columns(
         (pl.col(QUERY_HASH) ^ doc).alias(KEY)
     )

@@ -153,12 +153,7 @@ class QueryIndex(Batch):
     def from_hashed(cls, table: pl.DataFrame, **fields: Any) -> Self:
         """Index a table with hashes, in any order; `fields` are passed to a subclass."""
         query, hashes = table[QUERY], table[QUERY_HASH].to_numpy()
-        for order in _orders(query, hashes):
-            starts = query_starts(query if order is None else taken(query, order))
-            first_rows = starts if order is None else order[starts]
-            index = Index(hashes[first_rows])
-            if not index.repeats:
-                break
+        order, starts, first_rows, index = _group_queries(query, hashes)
 
         def ordered(name: str) -> NDArray[Any]:
             values = table[name].to_numpy()
@@ -180,20 +175,35 @@ class QueryIndex(Batch):
         return find_ids(self.index, self.queries, batch.hashes, batch.queries)
 
 
-def _orders(query: pl.Series, hashes: Keys) -> Iterator[Ints | None]:
+def _group_queries(query: pl.Series, hashes: Keys) -> tuple[Ints | None, Ints, Ints, Index]:
+    """Return an order in which each query's rows are together.
+
+    Also where each query begins in this order, its first row in the table, and an index of all.
+    """
+    orders = _orders(query, hashes)
+    while True:
+        order, is_last = next(orders)
+        starts = query_starts(query if order is None else taken(query, order))
+        first_rows = starts if order is None else order[starts]
+        index = Index(hashes[first_rows])
+        if is_last or not index.repeats:
+            return order, starts, first_rows, index
+
+
+def _orders(query: pl.Series, hashes: Keys) -> Iterator[tuple[Ints | None, bool]]:
     """Yield orders in which the rows of each query may be together, the quickest first.
 
-    In the last one, they are.
+    In the last one, which is flagged, they are.
     """
     beginning = hashes[:_LOOKED_AT]
     if not repeats(beginning[segment_starts(beginning)]):
-        yield None
+        yield None, False
     # By the leading bits of their hashes, which others may share.
     row_bits = max(len(query) - 1, 1).bit_length()
     packed = hashes & np.uint64((1 << 64) - (1 << row_bits))
     packed |= np.arange(len(query), dtype=np.uint64)
     packed.sort()
-    yield (packed & np.uint64((1 << row_bits) - 1)).view(np.int64)
-    yield np.argsort(hashes, kind="stable")
+    yield (packed & np.uint64((1 << row_bits) - 1)).view(np.int64), False
+    yield np.argsort(hashes, kind="stable"), False
     names = pl.DataFrame({QUERY: as_text(query)}).with_row_index("row")
-    yield names.sort(QUERY, maintain_order=True)["row"].to_numpy().astype(np.int64)
+    yield names.sort(QUERY, maintain_order=True)["row"].to_numpy().astype(np.int64), True

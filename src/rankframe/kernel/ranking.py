@@ -75,54 +75,49 @@ def rank_documents(
         rank = kept_ranks(batch).astype(np.int64)
         rank = rank if rows is None else rank[rows]
         return DocumentRanks(rank, rank, rank)
-    scores = _scores_or_ranks(batch)
-    found = None
+    scores, result = _sort_values(batch), None
     if rows is not None and scores is not None:
-        found = _rank_rows(batch, rows, scores, ties)
-    if found is None:
-        found = _rank_all(batch, scores, ties)
-        found = found if rows is None else found.take(rows)
-    if not _ordered_by_rank(batch):
-        return found
-    return replace(found, renumbered=_count_renumbered(batch))
+        result = _rank_rows(batch, rows, scores, ties)
+    if result is None:
+        result = _rank_all(_order(batch, scores, ties), scores)
+        result = result if rows is None else result.take(rows)
+    if SCORE in batch.numbers or RANK not in batch.numbers:
+        return result
+    return replace(result, renumbered=_count_renumbered(batch))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RankedBatch:
-    """The rows of a batch, query by query and the best document first, cut at a rank."""
+    """Hold the rows of a batch, query by query and the best document first, cut at a rank."""
 
     batch: Batch
-    # how many of each query are left
+    # how many rows of each query are left
     lengths: Ints
-    # which row of the batch each of these is; None: all, as they are
+    # the row of the batch that each of these rows is; None: all, in their order
     rows: Ints | None
-    # those with the score of the row above; None: there are none
+    # flags of rows with the score of the row above; None: there are none
     same: Flags | None
     # before the cut: documents with the same score as the document ranked just above them
     tied: int
 
+    def __post_init__(self) -> None:
+        self.starts = self.batch.starts
+        self.height = self.batch.height
+        if self.rows is not None:
+            self.starts = np.cumsum(self.lengths) - self.lengths
+            self.height = len(self.rows)
+
     @classmethod
     def from_batch(cls, batch: Batch, ties: Ties, k_max: int | None = None) -> RankedBatch:
         """Order the documents of a batch and cut them at `k_max`."""
-        rows, same = _order(batch, _scores_or_ranks(batch), ties)
-        tied = 0 if same is None else int(np.count_nonzero(same))
-        lengths = batch.lengths
-        if k_max is not None and int(lengths.max(initial=0)) > k_max:
-            lengths = np.minimum(lengths, k_max)
-            kept = ranges(batch.starts, lengths)
-            rows = kept if rows is None else rows[kept]
-            same = None if same is None else same[kept]
-        return cls(batch, lengths, rows, same if tied else None, tied)
-
-    @property
-    def height(self) -> int:
-        """Count the rows that are left."""
-        return self.batch.height if self.rows is None else len(self.rows)
-
-    @cached_property
-    def starts(self) -> Ints:
-        """Return the first row of each query."""
-        return self.batch.starts if self.rows is None else np.cumsum(self.lengths) - self.lengths
+        ranked = _order(batch, _sort_values(batch), ties)
+        if k_max is None or int(batch.lengths.max(initial=0)) <= k_max:
+            return ranked
+        lengths = np.minimum(batch.lengths, k_max)
+        kept = ranges(batch.starts, lengths)
+        rows = kept if ranked.rows is None else ranked.rows[kept]
+        same = None if ranked.same is None else ranked.same[kept]
+        return cls(batch, lengths, rows, same, ranked.tied)
 
     @cached_property
     def rank(self) -> Codes:
@@ -171,7 +166,7 @@ class RankedBatch:
     @cached_property
     def renumbered(self) -> int | None:
         """Count queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order."""
-        if not _ordered_by_rank(self.batch):
+        if SCORE in self.batch.numbers or RANK not in self.batch.numbers:
             return None
         differs = self.take(self.batch.numbers[RANK]) != self.rank
         return int(np.count_nonzero(np.logical_or.reduceat(differs, self.starts)))
@@ -237,21 +232,17 @@ def _settle(docs: Ids, code: Codes, scores: Floats, rows: Ints, ties: Ties) -> I
     return text_order_within(docs, rows, starts, descending=ties == "doc_desc")
 
 
-def _ordered_by_rank(batch: Batch) -> bool:
-    return SCORE not in batch.numbers and RANK in batch.numbers
+def _sort_values(batch: Batch) -> Floats | None:
+    """Return numbers that sort descending as the ranking: scores, or else negated ranks.
 
-
-def _scores_or_ranks(batch: Batch) -> Floats | None:
-    """Return scores, or else negated ranks; None if the order of the rows is the ranking."""
-    if SCORE in batch.numbers:
-        return _exact_scores(batch.numbers[SCORE], batch.numbers.get(SCORE_REST))
-    return -batch.numbers[RANK] if RANK in batch.numbers else None
-
-
-def _exact_scores(score: Floats, rest: Floats | None) -> Floats:
-    """Return numbers in the order of scores of which floats lack the rest: mostly the scores."""
+    Returns None if the order of the rows is the ranking.
+    """
+    if SCORE not in batch.numbers:
+        return -batch.numbers[RANK] if RANK in batch.numbers else None
+    score, rest = batch.numbers[SCORE], batch.numbers.get(SCORE_REST)
     if rest is None or not rest.any():
         return score
+    # Numbers in the order of scores, of which floats lack the rest.
     order = np.lexsort((rest, score))
     score, rest = score[order], rest[order]
     level = np.zeros(len(order))
@@ -262,8 +253,9 @@ def _exact_scores(score: Floats, rest: Floats | None) -> Floats:
 
 
 def _rises(batch: Batch, values: Floats, *, between_queries: bool) -> Flags:
-    """Flag rows, but for the first, with a larger value than the row above; of another query: as
-    `between_queries` says.
+    """Flag rows, but for the first one, with a larger value than the row above.
+
+    The first rows of queries are flagged as `between_queries` says.
     """
     rises = values[1:] > values[:-1]
     rises[batch.starts[1:] - 1] = between_queries
@@ -278,21 +270,23 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
     return same
 
 
-def _order(batch: Batch, scores: Floats | None, ties: Ties) -> tuple[Ints | None, Flags | None]:
-    """Order the rows of a batch query by query, the best document first.
-
-    Returns the rows, None: as they are; and which of the ordered rows have the score of the row
-    above, None: none has.
-    """
-    if scores is None:
-        return None, None
-    if _rises(batch, scores, between_queries=False).any():
+def _order(batch: Batch, scores: Floats | None, ties: Ties) -> RankedBatch:
+    """Order the rows of a batch, of which `scores` are as `_sort_values` returns them."""
+    order, same = None, None
+    if scores is not None and _rises(batch, scores, between_queries=False).any():
         order, unsure = order_by_score(batch.docs, batch.code, batch.starts, scores, ties)
-        return order, _tied_neighbours(batch.code, scores, order, unsure)
-    same = _repeats_above(batch, scores)[:-1]
-    if not same.any():
-        return None, None
-    return None if ties == "as_given" else _order_ties(batch, same, ties), same
+        # Only neighbours that are equal in their leading bits may have the same score.
+        same = np.zeros(batch.height, np.bool_)
+        rows = np.flatnonzero(unsure)
+        values, owners = scores[order[rows]], batch.code[rows]
+        equal = (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
+        same[rows[1:][equal & (rows[1:] == rows[:-1] + 1)]] = True
+    elif scores is not None:
+        same = _repeats_above(batch, scores)[:-1]
+    tied = 0 if same is None else int(np.count_nonzero(same))
+    if same is not None and tied and order is None and ties != "as_given":
+        order = _order_ties(batch, same, ties)
+    return RankedBatch(batch, batch.lengths, order, same if tied else None, tied)
 
 
 def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
@@ -310,30 +304,18 @@ def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
     return order
 
 
-def _tied_neighbours(code: Codes, scores: Floats, order: Ints, unsure: Flags) -> Flags:
-    """Flag the ordered rows with the query and the score of the row above."""
-    same = np.zeros(len(code), np.bool_)
-    rows = np.flatnonzero(unsure)
-    values, owners = scores[order[rows]], code[rows]
-    equal = (rows[1:] == rows[:-1] + 1) & (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
-    same[rows[1:][equal]] = True
-    return same
-
-
-def _rank_all(batch: Batch, scores: Floats | None, ties: Ties) -> DocumentRanks:
-    order, same = _order(batch, scores, ties)
-    tied = 0 if same is None else int(np.count_nonzero(same))
-    ranked = RankedBatch(batch, batch.lengths, order, same, tied)
-    contradicting = None
+def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
+    """Rank all rows of a batch, of which `scores` are as `_sort_values` returns them."""
+    batch, contradicting = ranked.batch, None
     if scores is not None and SCORE in batch.numbers and RANK in batch.numbers:
         ranks = ranked.take(batch.numbers[RANK])
         contradicting = _count_contradictions(ranked.take(scores), ranks, batch.code)
     columns = np.array([ranked.rank, *ranked.tie_bounds], np.int64)
-    if order is not None:
+    if ranked.rows is not None:
         ordered, columns = columns, np.empty_like(columns)
-        columns[:, order] = ordered
+        columns[:, ranked.rows] = ordered
     rank, first, last = columns
-    return DocumentRanks(rank, first, last, tied, contradicting)
+    return DocumentRanks(rank, first, last, ranked.tied, contradicting)
 
 
 def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
@@ -344,8 +326,8 @@ def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Document
         if not (descending and _rises(batch, batch.numbers[RANK], between_queries=True).all()):
             return None
         contradicting = 0
-    found = (_rank_descending if descending else _rank_by_counting)(batch, rows, scores, ties)
-    return None if found is None else replace(found, contradicting=contradicting)
+    ranks = (_rank_descending if descending else _rank_by_counting)(batch, rows, scores, ties)
+    return None if ranks is None else replace(ranks, contradicting=contradicting)
 
 
 def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:

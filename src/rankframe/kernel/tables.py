@@ -123,12 +123,13 @@ def _insert(
     is overwritten by the next one, and by the next call.
     """
     rows: Ints | None = None  # that are left; None: all
-    table, shift = _reused_table(len(keys)) if reuse else _new_table(len(keys))
+    table, shift = _reused_table(len(keys))
     for turn in count():
-        if not len(keys if rows is None else rows):
+        left = len(keys) if rows is None else len(rows)
+        if not left:
             return
-        if turn and not reuse:
-            table, shift = _new_table(len(rows))
+        if not reuse:
+            table, shift = _new_table(left)
         kind = table.dtype
         numbers = np.arange(len(keys), dtype=kind) if rows is None else rows.astype(kind)
         slots = _slots(keys if rows is None else keys[rows], turn, shift)
