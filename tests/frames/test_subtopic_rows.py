@@ -37,7 +37,7 @@ def about(judgments: IndexedJudgments) -> list[tuple[str, str, str | None, float
     """Each document with its groups and the grades of these."""
     rows, pairs = judgments.subtopics, ids(judgments)
     assert rows is not None
-    found = zip(rows.of.tolist(), rows.group.tolist(), rows.grades.tolist(), strict=True)
+    found = zip(rows.document.tolist(), rows.group.tolist(), rows.grades.tolist(), strict=True)
     return sorted(
         (
             (*pairs[of], None if at == NO_SUBTOPIC else rows.names[at], grade)
@@ -58,7 +58,7 @@ def test_stretches_and_groups() -> None:
         TABLE.select("query_id", "doc_id", "group", "relevance").rows(), key=str
     )
     of_q = rows.some(1, 4)
-    assert of_q.of.tolist()[0] == 0
+    assert of_q.document.tolist()[0] == 0
     assert sorted(of_q.grades.tolist()) == [0, 1, 1, 2]
 
 

@@ -38,7 +38,7 @@ _PER_ROW = ("grades", "rank", "tied_rank", "score", "ids")
 
 
 def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict[str, Any]:
-    """Return rows of the arrays and columns that a record has under these names; None stays so."""
+    """Return rows of these fields of a record, which are arrays, columns or None."""
 
     def selected(values: Any) -> Any:
         if isinstance(values, pl.Series) and not isinstance(rows, slice):
@@ -83,8 +83,12 @@ class Listing:
     ) -> None:
         """Add the documents of a batch.
 
-        `numbers`: of its queries, -1 where not judged; `rows` and which judgments these are;
-        `ranks`: of all rows.
+        Args:
+            batch: The documents.
+            numbers: The numbers of its queries in the judgments; -1: not judged.
+            rows: The rows of judged documents.
+            judged: The judgments of these rows.
+            ranks: The ranks of all rows.
         """
         query = numbers.astype(np.int32)[batch.code]
         judgment = np.full(batch.height, -1, np.int32)
@@ -146,7 +150,15 @@ class RunMatches:
         scores: bool = False,
         listing: Listing | None = None,
     ) -> None:
-        """Begin; `tied_rank`, `scores`: collect these too; `listing`: collects all documents."""
+        """Create the arrays that batches are added to.
+
+        Args:
+            judgments: The judgments that documents are matched with.
+            policies: What counts.
+            tied_rank: Also collect the mean ranks of ties.
+            scores: Also collect scores.
+            listing: Collects all documents of judged queries; None: only judged ones are needed.
+        """
         self.judgments = judgments
         self.policies = policies
         # 0: not retrieved
@@ -171,7 +183,7 @@ class RunMatches:
         return np.sort(np.concatenate([np.empty(0), *self._pool]))
 
     def add(self, batch: Batch) -> None:
-        """Look up a batch."""
+        """Match a batch with the judgments and rank its judged documents."""
         numbers = self.judgments.find(batch)
         judged_queries = numbers >= 0
         matches = match_documents(batch, self.judgments, numbers)
@@ -213,11 +225,15 @@ class RunMatches:
         ranks: DocumentRanks,
         lengths: Ints | None = None,
     ) -> None:
-        """Keep the ranks of the judged documents of a batch.
+        """Store the ranks of the judged documents of a batch.
 
-        `numbers`: of its queries, -1 where not judged; `rows`, `judged`: which of its rows are
-        judged, and by which judgments; `lengths`: of its lists, where they are not those of the
-        batch.
+        Args:
+            batch: The documents.
+            numbers: The numbers of its queries in the judgments; -1: not judged.
+            rows: The rows of judged documents.
+            judged: The judgments of these rows.
+            ranks: The ranks of these rows.
+            lengths: How many documents each query has; None: as many as in the batch.
         """
         lengths, k_max = batch.lengths if lengths is None else lengths, self.policies.k_max
         if self.policies.ranks == "kept" and batch.height:  # up to the last rank
@@ -233,9 +249,9 @@ class RunMatches:
             self.tied_rank[judged] = (ranks.first + last) / 2
         if self.score is not None:
             self.score[judged] = batch.numbers[SCORE][rows]
-        known = np.flatnonzero(numbers >= 0)
-        self.retrieved[numbers[known]] = lengths[known]
-        self.in_run[numbers[known]] = True
+        queries = np.flatnonzero(numbers >= 0)
+        self.retrieved[numbers[queries]] = lengths[queries]
+        self.in_run[numbers[queries]] = True
 
     @cached_property
     def _whole(self) -> MatchedJudgments:
@@ -306,19 +322,18 @@ class MatchedJudgments:
     def some(self, first: int, end: int) -> MatchedJudgments:
         """Select consecutive queries."""
         last = self.starts[end] if end < len(self.starts) else len(self.rank)
-        rows = slice(int(self.starts[first]), int(last))
-        subtopics = None if self.subtopics is None else self.subtopics.some(rows.start, rows.stop)
+        rows, queries = slice(int(self.starts[first]), int(last)), slice(first, end)
         return replace(
             self,
-            starts=self.starts[first:end] - rows.start,
+            starts=self.starts[queries] - rows.start,
             first=self.first + rows.start,
-            subtopics=subtopics,
-            **_select(self, _PER_QUERY, slice(first, end)),
+            subtopics=self.subtopics and self.subtopics.some(rows.start, rows.stop),
+            **_select(self, _PER_QUERY, queries),
             **_select(self, _PER_ROW, rows),
         )
 
-    def some_of(self, queries: Ints) -> MatchedJudgments:
-        """Select queries, without what they are about."""
+    def select(self, queries: Ints) -> MatchedJudgments:
+        """Select queries, without their subtopics."""
         lengths = segment_lengths(self.starts, len(self.rank))[queries]
         return replace(
             self,
