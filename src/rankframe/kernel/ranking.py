@@ -1,8 +1,8 @@
-"""Rank the documents of each query: by score descending, else by rank, else as they stand.
+"""Rank the documents of each query: by score descending, else by rank, else in order of the rows.
 
-A run in order of its scores is not sorted at all; in others only scores are, within each query.
-Ids are looked at where scores tie, and there only for the rows whose ranks are wanted: mostly the
-judged ones, which are few beside the others.
+A run in order of its scores is not sorted at all; in other runs only scores are, within each query.
+Ids are compared where scores tie, and there only for the rows whose ranks are needed: mostly the
+judged rows, which are few.
 """
 
 from __future__ import annotations
@@ -180,23 +180,19 @@ def kept_ranks(batch: Batch) -> Codes:
     """Return the ranks of a batch; refuse numbers that cannot be ranks."""
     rank = batch.numbers[RANK]
     wrong = np.flatnonzero((rank != np.floor(rank)) | (rank < 1) | (rank > _LARGEST_RANK))
-    if len(wrong):
-        problem = f"a rank of {rank[wrong[0]]:g}"
-        raise _not_kept("whole numbers from 1", problem, batch, int(wrong[0]))
     order = np.lexsort((rank, batch.code))
     ordered, code = rank[order], batch.code[order]
-    again = np.flatnonzero((ordered[1:] == ordered[:-1]) & (code[1:] == code[:-1]))
-    if len(again):
-        problem = f"two documents of rank {ordered[again[0]]:g}"
-        raise _not_kept("a rank of its own for each", problem, batch, int(order[again[0]]))
-    return rank.astype(np.int32)
-
-
-def _not_kept(need: str, problem: str, batch: Batch, row: int) -> OptionError:
+    again = order[:-1][(ordered[1:] == ordered[:-1]) & (code[1:] == code[:-1])]
+    if len(wrong):
+        row, need, problem = int(wrong[0]), "whole numbers from 1", "a rank of"
+    elif len(again):
+        row, need, problem = int(again[0]), "a rank of its own for each", "two documents of rank"
+    else:
+        return rank.astype(np.int32)
     query = as_text(batch.queries)[int(batch.code[row])]
-    return OptionError(
+    raise OptionError(
         Option("ranks", "kept"),
-        f" needs {need}, and the run has {problem}, for {QUERY} {query!r}. "
+        f" needs {need}, and the run has {problem} {rank[row]:g}, for {QUERY} {query!r}. "
         "Without it, ranks only say the order.",
     )
 
@@ -211,25 +207,23 @@ def order_by_score(
     lead = descending_bits(scores)
     order, unsure = order_by_lead(lead, starts, segment_lengths(starts, len(lead)))
     positions = np.flatnonzero(unsure)
-    if len(positions):
-        order[positions] = _settle(docs, code, scores, order[positions], ties)
-    return order, unsure
-
-
-def _settle(docs: Ids, code: Codes, scores: Floats, rows: Ints, ties: Ties) -> Ints:
-    """Sort rows that are equal in the leading bits of their scores."""
+    if not len(positions):
+        return order, unsure
+    # These rows are equal in the leading bits of their scores.
+    rows = order[positions]
     values, owner = scores[rows] + 0.0, code[rows]
     rises = (values[1:] > values[:-1]) & (owner[1:] == owner[:-1])
     if rises.any():
-        # Equal in their leading bits only. As given, where they are equal in all.
+        # Some are equal in their leading bits only. Rows with equal scores stay in order.
         mixed = np.isin(owner, np.unique(owner[1:][rises]))
         table = pl.DataFrame({"code": owner[mixed], "score": values[mixed], "row": rows[mixed]})
         table = table.sort("code", "score", "row", descending=[False, True, False])
         rows[mixed], values[mixed] = table["row"].to_numpy(), table["score"].to_numpy()
-    if ties == "as_given":
-        return rows
-    starts = segment_starts(owner, values)
-    return text_order_within(docs, rows, starts, descending=ties == "doc_desc")
+    if ties != "as_given":
+        segments = segment_starts(owner, values)
+        rows = text_order_within(docs, rows, segments, descending=ties == "doc_desc")
+    order[positions] = rows
+    return order, unsure
 
 
 def _sort_values(batch: Batch) -> Floats | None:
