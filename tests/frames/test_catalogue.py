@@ -47,7 +47,7 @@ def test_the_catalogue_is_items_or_train_or_what_is_given() -> None:
     assert dict(zip(given.docs, given.inside, strict=True)) == {
         "a": True, "b": False, "c": False, "q": True,
     }  # fmt: skip
-    assert not Catalogue.from_inputs(None, None, None).given
+    assert not Catalogue.from_inputs(None, None, None).is_listed
 
 
 def test_documents_are_found_by_their_text() -> None:

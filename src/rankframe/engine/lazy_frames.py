@@ -240,7 +240,7 @@ def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
     if catalogue.train_queries is None:
         lacking |= {"popularity", "interactions", "popularity_rank", "more_popular",
                     "train_queries", "train_interactions"}  # fmt: skip
-    if not catalogue.given:
+    if not catalogue.is_listed:
         lacking |= {"in_catalogue", "catalogue_size"}
     schema = {
         name: column.type
@@ -383,7 +383,7 @@ def exposure(
             ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
         )
         unknown = [] if trained is not None else list(_OF_TRAIN)
-        unknown += [] if catalogue.given else [_OF_CATALOGUE]
+        unknown += [] if catalogue.is_listed else [_OF_CATALOGUE]
         return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)
 
     return lazy_frame(schema, make)

@@ -266,7 +266,7 @@ def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: C
         request = catalogue.frame.request(name)
         needed = _FROM.get(request.column)
         if request.column == "in_catalogue" or needed == "items":
-            needed = None if catalogue.given else "items"
+            needed = None if catalogue.is_listed else "items"
         elif request.attribute is not None and metric.frame == "shown":
             catalogue.attribute(request.attribute)
         if needed is not None and needed not in inputs:

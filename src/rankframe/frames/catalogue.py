@@ -50,10 +50,10 @@ class Catalogue:
     interactions: Floats
     # queries in train; None: there is no train
     train_queries: int | None
-    # a row for each document; only nulls for those that items lack
+    # a row for each document; only nulls for documents that items lack
     attributes: pl.DataFrame
-    # False: nobody listed the documents that can be retrieved, so these are known from the run only
-    given: bool
+    # whether an input lists the documents that can be retrieved
+    is_listed: bool
     _cache: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @classmethod

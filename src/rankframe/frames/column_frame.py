@@ -21,7 +21,7 @@ class ColumnFrame:
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
         """Return the frame with these columns (and no others computed)."""
-        return pl.DataFrame({name: self.column(name) for name in columns})
+        return pl.DataFrame([*map(self.column, columns)])
 
     def column(self, name: str) -> pl.Series:
         """Return a column by its name, which may have parameters."""

@@ -141,21 +141,11 @@ class JudgedFrame(RowsByRank):
             ids[unretrieved] = part.docs.filter(pl.Series(unretrieved)).rank("ordinal").to_numpy()
             keys.append(ids)
         super().__init__(part, part.grades, None, keys, rel=rel, max_grade=max_grade)
-
-    @property
-    def matched(self) -> int:
-        """Count the judged documents that were retrieved."""
-        return int(np.count_nonzero(self.rank))
-
-    @property
-    def retrieved(self) -> Ints:
-        """Return how many documents the run has, one number per query."""
-        return self._part.retrieved
-
-    @property
-    def missing(self) -> Flags:
-        """Flag the queries that the run lacks."""
-        return ~self._part.in_run
+        # how many judged documents were retrieved
+        self.matched = int(np.count_nonzero(self.rank))
+        # of each query: how many documents the run has, and whether it lacks the query
+        self.retrieved = part.retrieved
+        self.missing = ~part.in_run
 
     def judged_shares(self, k: int) -> Floats:
         """Return how much of its top k was judged, one number per query; 0 for an empty list."""

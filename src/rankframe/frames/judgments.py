@@ -168,23 +168,18 @@ class IndexedJudgments(QueryIndex):
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """Return a fingerprint that differs from those that other judgments have."""
+        """Return a fingerprint, which other judgments do not share."""
         bits = (self.grades + 0.0).view(np.uint64)  # -0.0 is 0.0
-        queries, docs, key = as_text(self.queries), as_text(self.docs.column), self._text_key()
+        queries, docs, key = as_text(self.queries), as_text(self.docs.column), self.key
+        if self.queries.dtype != pl.String or self.docs.column.dtype != pl.String:
+            key, places = text_hashes(DOC, docs), self.docs.places
+            key = key if places is None else key[places]
+            key = key ^ np.repeat(text_hashes(QUERY, queries), self.lengths)
         letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
         letters += int(queries.str.len_bytes().to_numpy() @ self.lengths)
         plain = int(bits.sum()) + letters * int(_FACTORS[0]) + len(bits) * int(_FACTORS[1])
         whole = Fingerprint(plain & _MASK, _mixed(key, bits))
         return whole if self.subtopics is None else whole + self.subtopics.fingerprint(key)
-
-    def _text_key(self) -> Keys:
-        """Return the key of each row, by the text of its ids."""
-        docs = self.docs.column
-        if self.queries.dtype == docs.dtype == pl.String:
-            return self.key
-        key = text_hashes(DOC, docs)
-        key = key if self.docs.places is None else key[self.docs.places]
-        return key ^ np.repeat(text_hashes(QUERY, self.queries), self.lengths)
 
 
 def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:

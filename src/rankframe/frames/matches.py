@@ -39,13 +39,15 @@ _PER_ROW = ("grades", "rank", "tied_rank", "score", "ids")
 
 def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict[str, Any]:
     """Return rows of these fields of a record, which are arrays, columns or None."""
-
-    def selected(values: Any) -> Any:
+    selected: dict[str, Any] = {}
+    for name in names:
+        values = getattr(record, name)
         if isinstance(values, pl.Series) and not isinstance(rows, slice):
-            return taken(values, rows)
-        return None if values is None else values[rows]
-
-    return {name: selected(getattr(record, name)) for name in names}
+            values = taken(values, rows)
+        elif values is not None:
+            values = values[rows]
+        selected[name] = values
+    return selected
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class PairFrame(ColumnFrame):
         lengths = length_a + length_b - self.n_shared
         self.starts = np.cumsum(lengths) - lengths
         self.rows = ranked_a.height + ranked_b.height - self.matched
-        # First the rows of a in its order, then those that only b has, in its order.
+        # First the rows of a in its order, then the rows that only b has, in the order of b.
         rank_a = self.depth * (self.depth <= self._spread(length_a.astype(np.int32)))
         in_a = rank_a > 0
         from_b = np.empty(self.rows, np.int64)

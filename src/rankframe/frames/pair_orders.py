@@ -45,7 +45,7 @@ class DocumentPairs:
             b: The second ranking.
             starts: The first row of each query.
             missing: "shared" compares the documents that both rankings have; "bottom" compares all,
-                where documents that a ranking lacks tie below all that it has.
+                where documents that a ranking lacks tie below all of its documents.
             k: Only the top k of each ranking count; None: all.
         """
         self._rankings, self._height = (a, b), len(a.rank)

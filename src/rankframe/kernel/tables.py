@@ -99,7 +99,7 @@ class Index:
         self.keys = keys
         self._rounds = list(_insert(keys, repeated, reuse=False))
         # whether some key is there twice: then one of its numbers is found
-        self.repeats = any(rows.size for rows in repeated)
+        self.repeats = bool(repeated)
 
     def find(self, targets: Keys) -> Ints:
         """Return the number of each key; -1 where there is none."""
