@@ -124,7 +124,7 @@ class Listing:
 
 @dataclass
 class MatchCounts:
-    """Count what a run has."""
+    """Count rows, queries, ties and matches of a run."""
 
     rows: int = 0
     queries: int = 0
@@ -347,7 +347,7 @@ class MatchedJudgments:
 
 
 def condensed(part: MatchedJudgments) -> MatchedJudgments:
-    """Close the gaps that documents without a judgment leave.
+    """Rank judged documents among themselves, as if the run had no others.
 
     As in trec_eval, a negative grade says "in the pool, but not judged".
     """
@@ -370,7 +370,7 @@ def condensed(part: MatchedJudgments) -> MatchedJudgments:
 
 
 def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
-    """Return documents without a judgment: the ranks that judged documents leave.
+    """Return documents without a judgment: at the ranks that no judged document has.
 
     `rank`: of each judgment (0: not retrieved); `retrieved`: how many documents each query has.
     """

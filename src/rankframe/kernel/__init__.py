@@ -6,11 +6,11 @@ policies only the order of documents and what happens to duplicates. Other packa
 - `reading.read_batches`: read an input once, in batches of whole queries, whatever the order of its
   rows. `reading.workers`: how many threads to work with.
 - `batch.hashed`: add a hash of its query and a key of 64 bits to each row of a table.
-  `batch.Batch`: rows of whole queries with these keys. `batch.Ids`: ids that are looked up when they
-  are needed. `batch.text_order`: sort ids.
-- `matching.QueryIndex`: a table in memory as one batch, by query. `match_documents`: find its rows
-  for the documents of a batch; `find_documents`: for the documents of any two lists; `find_ids`:
-  find ids in an index; `group_equal`: find equal ids in one list.
+  `batch.Batch`: rows of whole queries with these keys. `batch.Ids`: ids that are looked up when
+  needed. `batch.text_order`: sort ids.
+- `matching.QueryIndex`: a table in memory as one batch, by query. `match_documents`: find its
+  rows for the documents of a batch; `find_documents`: for the documents of any two lists;
+  `find_ids`: find ids in an index; `group_equal`: find equal ids in one list.
 - `ranking.rank_documents`: rank rows of a batch. `ranking.RankedBatch`: its rows in ranked order.
 - `duplicates.deduplicate`: refuse rows of the same document, or keep the best; `deduplicate_batch`:
   do so in a batch.

@@ -1,8 +1,8 @@
-"""Match the documents and queries of two tables: by keys of 64 bits, verified by the ids.
+"""Match the documents and queries of two tables by keys of 64 bits, verified by the ids.
 
-Keys are looked up in tables of a batch's rows, which fit in the cache. Ids are compared afterwards,
-and where keys are equal by chance, rows are numbered by their ids instead: no collision of hashes
-changes anything.
+Keys are looked up in hash tables of a batch's rows, which fit in the cache. Ids are compared
+afterwards. Where keys are equal by chance, rows are matched by their ids instead, so a collision of
+hashes changes no result.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Documents(NamedTuple):
 
 @dataclass(frozen=True)
 class Matches:
-    """Rows of a batch and rows of an index with the same query and document."""
+    """Pair rows of a batch with rows of an index that have the same query and document."""
 
     batch_rows: Ints
     index_rows: Ints
@@ -53,8 +53,13 @@ class Matches:
 def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None) -> Matches | None:
     """Find the rows of a batch that are in an index, too.
 
-    `numbers`: what `index.find(batch)` returns, if it was called already. Returns None where a
-    document is there twice for a query of the batch.
+    Args:
+        batch: The documents.
+        index: The table that they are looked up in.
+        numbers: The result of `index.find(batch)`, if it was called already.
+
+    Returns:
+        The matching rows; None where a document is there twice for a query of the batch.
     """
     if numbers is None:
         numbers = index.find(batch)

@@ -42,7 +42,7 @@ _FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 
 @dataclass(frozen=True)
 class DocumentRanks:
-    """Ranks of rows of a batch, and what was counted in the whole batch."""
+    """Hold the ranks of rows of a batch, and counts of the whole batch."""
 
     rank: Ints
     # the ranks of the first and the last document with the same score
@@ -325,7 +325,7 @@ def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Document
 
 
 def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
-    """Rank rows of a batch in order of its scores: a rank is a place, but for ties."""
+    """Rank rows of a batch in order of its scores: a rank is the place of a row, but for ties."""
     same = _repeats_above(batch, scores)
     tied = int(np.count_nonzero(same))
     starts = batch.starts[batch.code[rows]]
@@ -343,7 +343,7 @@ def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Do
 
 
 def _rank_by_counting(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
-    """Sort the scores of each query; a rank is how many are better."""
+    """Rank rows of a batch in any order: a rank is the number of better scores."""
     code = batch.code[rows]
     first, last = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     tied = 0

@@ -60,15 +60,15 @@ class Source(Protocol):
         ...
 
     def budget(self) -> MemoryBudget:
-        """Return what the tables that are worked on may take together."""
+        """Return the memory that the tables under work may take together."""
         ...
 
     def read(self, rows: int, threads: int = 1) -> Iterator[pl.DataFrame]:
-        """Read all rows, in tables of at most so many."""
+        """Read all rows, in tables of at most `rows` rows."""
         ...
 
     def beginning(self, rows: int) -> pl.DataFrame:
-        """Read the first rows; none where that means to read more."""
+        """Read the first rows; none where this would read more than these."""
         ...
 
     def check(self, table: pl.DataFrame) -> None:
@@ -80,7 +80,7 @@ class Source(Protocol):
         ...
 
     def explain(self, error: DuplicateError) -> None:
-        """Raise the error that says how many documents of the whole input come twice, and where."""
+        """Raise an error that says how many documents of the input are there twice, and where."""
         ...
 
 

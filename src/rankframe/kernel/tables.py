@@ -107,7 +107,7 @@ class Index:
 
 
 class _Round(NamedTuple):
-    """A table of rows, and how keys are mapped to its slots."""
+    """Hold a table of row numbers, and how keys are mapped to its slots."""
 
     table: NDArray[np.unsignedinteger]
     turn: int
