@@ -92,8 +92,8 @@ class Lookup:
         listing = found.listing
         return (
             found.judgments is self.judgments
-            and self.tied_rank <= (found.tied_rank is not None)
-            and self.scores <= (found.score is not None)
+            and self.tied_rank <= (found.whole.tied_rank is not None)
+            and self.scores <= (found.whole.score is not None)
             and (not self.listed or (listing is not None and self.ids <= listing.docs))
         )
 

@@ -163,25 +163,33 @@ class RunMatches:
         """
         self.judgments = judgments
         self.policies = policies
-        # 0: not retrieved
-        self.rank = np.zeros(judgments.height, np.int32)
-        self.tied_rank = np.zeros(judgments.height) if tied_rank else None
-        self.score = np.zeros(judgments.height) if scores else None
         self.listing = listing
-        self.retrieved = np.zeros(len(judgments.starts), np.int64)
-        self.in_run = np.zeros(len(judgments.starts), np.bool_)
         self.counts = MatchCounts()
+        # all judgments, whose arrays are filled as batches are added
+        self.whole = MatchedJudgments(
+            queries=as_text(judgments.queries),
+            starts=judgments.starts,
+            grades=judgments.grades,
+            rank=np.zeros(judgments.height, np.int32),
+            tied_rank=np.zeros(judgments.height) if tied_rank else None,
+            retrieved=np.zeros(len(judgments.starts), np.int64),
+            in_run=np.zeros(len(judgments.starts), np.bool_),
+            score=np.zeros(judgments.height) if scores else None,
+            judgments=judgments,
+            subtopics=judgments.subtopics,
+        )
         # scores of all documents of judged queries, on demand
         self._pool: list[Floats] = []
         self._lock = threading.Lock()
 
-    @property
+    @cached_property
     def pool(self) -> Floats | None:
         """Return the scores of all documents of judged queries, ascending."""
-        if self.score is None:
+        whole = self.whole
+        if whole.score is None:
             return None
         if self.policies.judged_only:
-            return np.sort(self.score[(self.rank > 0) & (self.judgments.grades >= 0)])
+            return np.sort(whole.score[(whole.rank > 0) & (whole.grades >= 0)])
         return np.sort(np.concatenate([np.empty(0), *self._pool]))
 
     def add(self, batch: Batch) -> None:
@@ -203,7 +211,7 @@ class RunMatches:
             self.listing.add(batch, numbers, rows, judged, found)
             found = found.take(rows)
         self.put(batch, numbers, rows, judged, found, lengths)
-        if self.score is not None:
+        if self.whole.score is not None:
             self._pool += _top_scores(batch, judged_queries, self.policies.k_max)
         counted = found if above is None else above  # of passages, before they were rolled up
         with self._lock:
@@ -246,36 +254,20 @@ class RunMatches:
             kept = np.flatnonzero(rank <= k_max)
             rows, judged = rows[kept], judged[kept]
             ranks, rank, last = ranks.take(kept), rank[kept], last[kept]
-        self.rank[judged] = rank
-        if self.tied_rank is not None:
-            self.tied_rank[judged] = (ranks.first + last) / 2
-        if self.score is not None:
-            self.score[judged] = batch.numbers[SCORE][rows]
-        queries = np.flatnonzero(numbers >= 0)
-        self.retrieved[numbers[queries]] = lengths[queries]
-        self.in_run[numbers[queries]] = True
-
-    @cached_property
-    def _whole(self) -> MatchedJudgments:
-        """Return all judgments, after all batches were added."""
-        judgments = self.judgments
-        return MatchedJudgments(
-            queries=as_text(judgments.queries),
-            starts=judgments.starts,
-            grades=judgments.grades,
-            rank=self.rank,
-            tied_rank=self.tied_rank,
-            retrieved=self.retrieved,
-            in_run=self.in_run,
-            score=self.score,
-            pool=self.pool,
-            judgments=judgments,
-            subtopics=judgments.subtopics,
-        )
+        whole, queries = self.whole, np.flatnonzero(numbers >= 0)
+        whole.rank[judged] = rank
+        if whole.tied_rank is not None:
+            whole.tied_rank[judged] = (ranks.first + last) / 2
+        if whole.score is not None:
+            whole.score[judged] = batch.numbers[SCORE][rows]
+        whole.retrieved[numbers[queries]] = lengths[queries]
+        whole.in_run[numbers[queries]] = True
 
     def select(self, first: int = 0, end: int | None = None) -> MatchedJudgments:
         """Return the judgments of consecutive queries, or of all; after all batches were added."""
-        part = self._whole if end is None else self._whole.some(first, end)
+        part = replace(self.whole, pool=self.pool)
+        if end is not None:
+            part = part.some(first, end)
         return condensed(part) if self.policies.judged_only else part
 
 
@@ -297,15 +289,17 @@ class MatchedJudgments:
     # the first judgment of each query
     starts: Ints
     grades: Floats
+    # 0: not retrieved
     rank: Codes
     tied_rank: Floats | None
     # documents that the run has for each query, and whether it has the query at all
     retrieved: Ints
     in_run: Flags
-    # of the retrieved; of all documents of judged queries, ascending
+    # of retrieved documents
     score: Floats | None
-    pool: Floats | None
     judgments: IndexedJudgments
+    # the scores of all documents of judged queries, ascending
+    pool: Floats | None = None
     # the number of the first of these judgments among all
     first: int = 0
     # what the documents are about, where judgments say so
