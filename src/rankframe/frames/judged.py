@@ -37,12 +37,11 @@ from rankframe.kernel.segments import (
     sort_order,
     spread,
 )
-from rankframe.kernel.tables import representatives
+from rankframe.kernel.tables import FACTORS, representatives
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 _SAMPLE = 1 << 14  # queries that show whether many have the same pattern
 _WORTH = 0.5  # the share of distinct patterns above which nothing is gained
-_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 # A column of a frame, as whatever makes a series of its type.
 Maker = Callable[[], NDArray[Any] | pl.Series]
 
@@ -273,10 +272,10 @@ def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
 
 def _marks(rank: Codes, grade: Ints, starts: Ints, retrieved: Ints) -> Keys:
     """Return a hash of each query's ranks and grades, whatever the order of rows."""
-    rows = (rank.astype(np.uint64) << np.uint64(16) | grade.astype(np.uint64)) * _FACTORS[0]
+    rows = (rank.astype(np.uint64) << np.uint64(16) | grade.astype(np.uint64)) * FACTORS[0]
     rows ^= rows >> np.uint64(29)
-    rows *= _FACTORS[1]
+    rows *= FACTORS[1]
     rows ^= rows >> np.uint64(32)
     marks = np.add.reduceat(rows, starts)
-    marks += retrieved.astype(np.uint64) * _FACTORS[0]
-    return marks * _FACTORS[1]
+    marks += retrieved.astype(np.uint64) * FACTORS[0]
+    return marks * FACTORS[1]

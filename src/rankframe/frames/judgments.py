@@ -22,10 +22,10 @@ from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
 from rankframe.kernel.batch import Ids, as_text, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
+from rankframe.kernel.tables import FACTORS
 
 NO_SUBTOPIC = -1
 _MASK = (1 << 64) - 1
-_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 _BLOCK = 1 << 15  # rows: what fits in the cache
 
 
@@ -61,11 +61,11 @@ def hash_kind() -> str:
 def _mixed(key: Keys, bits: Keys) -> int:
     total = 0
     for first in range(0, len(key), _BLOCK):
-        rows = bits[first : first + _BLOCK] * _FACTORS[0]
+        rows = bits[first : first + _BLOCK] * FACTORS[0]
         rows ^= key[first : first + _BLOCK]
-        rows *= _FACTORS[1]
+        rows *= FACTORS[1]
         rows ^= rows >> np.uint64(32)
-        rows *= _FACTORS[0]
+        rows *= FACTORS[0]
         rows ^= rows >> np.uint64(29)
         total += int(rows.sum())
     return total & _MASK
@@ -122,9 +122,9 @@ class SubtopicRows:
         bits, weight_bits = ((numbers + 0.0).view(np.uint64) for numbers in (self.grades, weights))
         letters = np.append(self.names.str.len_bytes().to_numpy(), 0)[self.group]
         names = np.append(self.names.hash(3).to_numpy(), np.uint64(0))[self.group]
-        plain = int(bits.sum()) + int(weight_bits.sum()) + int(letters.sum()) * int(_FACTORS[1])
-        key = document_keys[self.document] ^ names * _FACTORS[0]
-        return Fingerprint(plain & _MASK, _mixed(key, bits ^ weight_bits * _FACTORS[1]))
+        plain = int(bits.sum()) + int(weight_bits.sum()) + int(letters.sum()) * int(FACTORS[1])
+        key = document_keys[self.document] ^ names * FACTORS[0]
+        return Fingerprint(plain & _MASK, _mixed(key, bits ^ weight_bits * FACTORS[1]))
 
 
 def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
@@ -177,7 +177,7 @@ class IndexedJudgments(QueryIndex):
             key = key ^ np.repeat(text_hashes(QUERY, queries), self.lengths)
         letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
         letters += int(queries.str.len_bytes().to_numpy() @ self.lengths)
-        plain = int(bits.sum()) + letters * int(_FACTORS[0]) + len(bits) * int(_FACTORS[1])
+        plain = int(bits.sum()) + letters * int(FACTORS[0]) + len(bits) * int(FACTORS[1])
         whole = Fingerprint(plain & _MASK, _mixed(key, bits))
         return whole if self.subtopics is None else whole + self.subtopics.fingerprint(key)
 

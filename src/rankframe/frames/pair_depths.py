@@ -35,6 +35,8 @@ class TieGroups:
     # first and last place of the group of each row's document; 0 where the ranking lacks it
     own_top: Ints
     own_bottom: Ints
+    # how much a document of the group at each depth contributes to it; 1 below the end
+    share: Floats
 
     @classmethod
     def from_ranking(cls, ranking: Ranking, begin: Ints, depth: Codes) -> TieGroups:
@@ -52,12 +54,8 @@ class TieGroups:
         bottom = np.where(filled, top + np.repeat(lengths, lengths) - 1, 0)
         own_top, own_bottom = np.zeros((2, rows), np.int64)
         own_top[present], own_bottom[present] = top[places], bottom[places]
-        return cls(top, bottom, own_top, own_bottom)
-
-    def share(self, depth: Codes) -> Floats:
-        """Return how much a document of the group at each depth contributes; 1 below the end."""
-        size = self.bottom - self.top + 1
-        return np.where(self.bottom > 0, (depth - self.top + 1) / size, 1.0)
+        share = np.where(bottom > 0, (depth - top + 1) / (bottom - top + 1), 1.0)
+        return cls(top, bottom, own_top, own_bottom, share)
 
     def size(self, depth: Codes) -> Ints:
         """Count documents down to each depth, all of a tie that begins there included."""
@@ -66,7 +64,7 @@ class TieGroups:
     def squares(self, depth: Codes) -> Floats:
         """Sum up the squared contributions at each depth."""
         size = self.bottom - self.top + 1
-        inside = self.top - 1 + size * self.share(depth) ** 2
+        inside = self.top - 1 + size * self.share**2
         return np.where(self.bottom > 0, inside, depth)
 
 
@@ -163,11 +161,11 @@ class Overlaps:
             groups, targets = begin[shared] + own.own_top[shared], begin[rows] + own.top[rows]
             zero = np.zeros_like(rows)
             within = self._within(groups, other.own_bottom[shared], targets, zero, depth[rows])
-            expected[rows] += own.share(depth)[rows] * within
+            expected[rows] += own.share[rows] * within
         rows = np.flatnonzero((depth < a.bottom) & (depth < b.bottom))
         groups, targets = begin[shared] + a.own_top[shared], begin[rows] + a.top[rows]
         within = self._within(groups, b.own_top[shared], targets, b.top[rows], b.top[rows])
-        expected[rows] += a.share(depth)[rows] * b.share(depth)[rows] * within
+        expected[rows] += a.share[rows] * b.share[rows] * within
         return expected
 
     def _within(
@@ -190,7 +188,7 @@ class Overlaps:
         a, b = self._groups
         own = np.where(longer_is_a, a.own_bottom, b.own_bottom)
         top, bottom = np.where(longer_is_a, (a.top, a.bottom), (b.top, b.bottom))
-        share = np.where(longer_is_a, a.share(self._depth), b.share(self._depth))
+        share = np.where(longer_is_a, a.share, b.share)
         alone = (own > 0) & ~self._shared
         full = self._count(own[alone], alone)
         cut = bottom > self._depth

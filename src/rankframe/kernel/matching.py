@@ -13,17 +13,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.core.arrays import AnyInts, Flags, Ints, Keys
-from rankframe.core.columns import DOC, QUERY
+from rankframe.core.columns import DOC, QUERY, TEXTS
 from rankframe.kernel.batch import (
     KEY,
     QUERY_HASH,
     Batch,
     Ids,
     as_text,
-    numbers_of,
     query_starts,
     taken,
 )
@@ -159,18 +157,17 @@ class QueryIndex(Batch):
         """Index a table with hashes, in any order; `fields` are passed to a subclass."""
         query, hashes = table[QUERY], table[QUERY_HASH].to_numpy()
         order, starts, first_rows, index = _group_queries(query, hashes)
-
-        def ordered(name: str) -> NDArray[Any]:
-            values = table[name].to_numpy()
-            return values if order is None else values[order]
-
+        columns = table.drop(*TEXTS, QUERY_HASH, strict=False)
+        if order is not None:
+            columns = columns[pl.Series(order, dtype=pl.UInt32)]
+        numbers = {column.name: column.to_numpy() for column in columns}
         return cls(
-            key=ordered(KEY),
+            key=numbers.pop(KEY),
             starts=starts,
             queries=taken(query, first_rows),
             hashes=index.keys,
             docs=Ids(table[DOC], order),
-            numbers={name: ordered(name) for name in numbers_of(table)},
+            numbers=numbers,
             index=index,
             **fields,
         )

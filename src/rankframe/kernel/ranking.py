@@ -31,13 +31,13 @@ from rankframe.kernel.segments import (
     segment_lengths,
     segment_starts,
 )
+from rankframe.kernel.tables import FACTORS
 
 _LARGEST_RANK = np.iinfo(np.int32).max
 # Ids are compared in up to this multiple of the rows as steps; beyond it, they are sorted.
 _PATIENCE = 4
 # Rows are told apart by these bits of a hash of query and score, before both are compared.
 _MARK_BITS = 17
-_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 
 
 @dataclass(frozen=True)
@@ -401,9 +401,9 @@ def _break_ties(
 
 def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> Ints:
     """Return, for one row after the other, all rows with its query and score."""
-    mixed = (scores + 0.0).view(np.uint64) * _FACTORS[0]
+    mixed = (scores + 0.0).view(np.uint64) * FACTORS[0]
     mixed += batch.code.astype(np.uint64)
-    mixed *= _FACTORS[1]
+    mixed *= FACTORS[1]
     mixed >>= np.uint64(64 - _MARK_BITS)
     slots = mixed.view(np.int64)
     marked = np.zeros(1 << _MARK_BITS, np.bool_)

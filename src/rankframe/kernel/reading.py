@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -123,44 +122,42 @@ def read_batches(
         on_progress: Called with the number of rows that were taken.
         heavy: A consumer needs more time for a row than reading it takes.
     """
-    for read in _ways_to_read(source):
-        consumer = _attempt(source, new_consumer, read, on_progress, heavy=heavy)
+    for read in (read_contiguous, read_shuffled, _read_by_name):
+        consumer = _attempt(read, source, new_consumer, on_progress, heavy=heavy)
         if consumer is not None:
             return consumer
     raise AssertionError  # in order of their names, the rows of a query are contiguous
-
-
-def _ways_to_read(source: Source) -> Iterator[Callable[..., None]]:
-    yield partial(read_contiguous, source)
-    yield partial(read_shuffled, source)
-    # Only where queries have the same hash.
-    yield partial(read_contiguous, source.by_name(), sure=True)
 
 
 def read_if_contiguous(
     source: Source, new_consumer: Callable[[], C], on_progress: OnProgress = ignore_progress
 ) -> C | None:
     """Read an input in one pass; return None where the rows of a query are not contiguous."""
-    return _attempt(source, new_consumer, partial(read_contiguous, source), on_progress)
+    return _attempt(read_contiguous, source, new_consumer, on_progress)
 
 
 def _attempt(
+    read: Callable[..., None],
     source: Source,
     new_consumer: Callable[[], C],
-    read: Callable[..., None],
     on_progress: OnProgress,
     *,
     heavy: bool = False,
 ) -> C | None:
     consumer = new_consumer()
     try:
-        read(consumer.add, on_progress, heavy=heavy)
+        read(source, consumer.add, on_progress, heavy=heavy)
     except RepeatedQueryError:
         return None
     except DuplicateError as error:
         source.explain(error)
         raise
     return consumer
+
+
+def _read_by_name(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:
+    """Sort the input by the names of its queries, as some of these have the same hash."""
+    read_contiguous(source.by_name(), take, on_progress, sure=True, heavy=heavy)
 
 
 def read_contiguous(

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Ints, Keys
 
-_FACTORS = np.array(
+# Odd numbers whose products mix the bits of keys.
+FACTORS = np.array(
     [
         0x9E37_79B9_7F4A_7C15,
         0xBF58_476D_1CE4_E5B9,
@@ -167,7 +168,7 @@ def _slots(keys: Keys, turn: int, shift: np.uint64) -> Ints:
     """Map keys to slots: first by their own bits, which look random; then with other factors."""
     if not turn:
         return (keys >> shift).view(np.int64)
-    slots = keys * _FACTORS[(turn - 1) % len(_FACTORS)]
+    slots = keys * FACTORS[(turn - 1) % len(FACTORS)]
     slots += np.uint64(turn)
     slots >>= shift
     return slots.view(np.int64)
