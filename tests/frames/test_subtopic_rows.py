@@ -57,7 +57,7 @@ def test_stretches_and_groups() -> None:
     assert about(judgments) == sorted(
         TABLE.select("query_id", "doc_id", "group", "relevance").rows(), key=str
     )
-    of_q = rows.some(1, 4)
+    of_q = rows.slice_documents(1, 4)
     assert of_q.document.tolist()[0] == 0
     assert sorted(of_q.grades.tolist()) == [0, 1, 1, 2]
 

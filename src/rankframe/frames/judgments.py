@@ -84,7 +84,7 @@ class SubtopicRows:
     # None: all subtopics count the same
     weights: Floats | None
 
-    def some(self, first: int, end: int) -> SubtopicRows:
+    def slice_documents(self, first: int, end: int) -> SubtopicRows:
         """Select the rows of consecutive documents."""
         low, high = np.searchsorted(self.document, [first, end]).tolist()
         rows = slice(low, high)

@@ -64,7 +64,7 @@ class Listed:
     tied_rank: Floats | None = None
     docs: pl.Series | None = None
 
-    def some(self, rows: AnyInts | Flags) -> Listed:
+    def select(self, rows: AnyInts | Flags) -> Listed:
         """Select documents."""
         places = np.arange(len(self.rank))[rows]
         return Listed(**_select(self, [column.name for column in fields(self)], places))
@@ -267,7 +267,7 @@ class RunMatches:
         """Return the judgments of consecutive queries, or of all; after all batches were added."""
         part = replace(self.whole, pool=self.pool)
         if end is not None:
-            part = part.some(first, end)
+            part = part.slice_queries(first, end)
         return condensed(part) if self.policies.judged_only else part
 
 
@@ -315,7 +315,7 @@ class MatchedJudgments:
         rows = np.arange(self.first, self.first + len(self.rank))
         return as_text(self.judgments.docs.take(rows))
 
-    def some(self, first: int, end: int) -> MatchedJudgments:
+    def slice_queries(self, first: int, end: int) -> MatchedJudgments:
         """Select consecutive queries."""
         last = self.starts[end] if end < len(self.starts) else len(self.rank)
         rows, queries = slice(int(self.starts[first]), int(last)), slice(first, end)
@@ -323,7 +323,7 @@ class MatchedJudgments:
             self,
             starts=self.starts[queries] - rows.start,
             first=self.first + rows.start,
-            subtopics=self.subtopics and self.subtopics.some(rows.start, rows.stop),
+            subtopics=self.subtopics and self.subtopics.slice_documents(rows.start, rows.stop),
             **_select(self, _PER_QUERY, queries),
             **_select(self, _PER_ROW, rows),
         )

@@ -53,7 +53,7 @@ class About:
     starts: Ints
     group: Ints
 
-    def some(self, documents: Flags) -> tuple[About, Ints]:
+    def select(self, documents: Flags) -> tuple[About, Ints]:
         """Select documents; return also their rows."""
         kept = np.flatnonzero(documents)
         lengths = segment_lengths(self.starts, len(self.group))[kept]
@@ -95,7 +95,7 @@ def greedy(
     while left and (deepest is None or depth < deepest):
         depth += 1
         if left < _FEW * len(documents):
-            about, kept = about.some(free)
+            about, kept = about.select(free)
             documents, rows = documents[free], rows[kept]
             free = np.ones(len(documents), np.bool_)
         gain = np.add.reduceat(worth[about.group], about.starts)
