@@ -39,7 +39,7 @@ _HOMES = {
     "history": "engine.history",
     "judge": "engine.lazy_frames",
     "retrieved": "engine.lazy_frames",
-    "metric": "metrics.metric",
+    "metric": "metrics.names",
     "pair": "engine.lazy_frames",
     "rbo_p": "metrics.agreement",
     "rbo_weight": "metrics.agreement",

@@ -74,7 +74,7 @@ from rankframe.metrics.hits import (
     set_recall,
     unjudged,
 )
-from rankframe.metrics.metric import metric
+from rankframe.metrics.names import metric
 from rankframe.metrics.order import (
     auc,
     average_precision,

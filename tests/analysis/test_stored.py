@@ -202,7 +202,7 @@ def test_how_intervals_were_made_does_not_matter() -> None:
          "It has map.")),
         ({"x": A, "y": A.rename({"map": "mrr"})}, None,
          "the systems have no metric in common: x has map; y has mrr."),
-        ({"x": A, "y": A}, [pl.col("x")], "metrics of stored values are their columns, not ["),
+        ({"x": A, "y": A}, [3], "metrics of stored values are their columns, not [3]."),
         ({"x": A, "y": A}, [], "metrics of stored values are their columns, not []."),
         ({"x": A}, None, "a comparison takes at least two systems, not 1."),
         ({"x": A, "y": A.select("query_id")}, None,

@@ -37,6 +37,7 @@ from rankframe.io.opening import open_table, refuse_pattern
 from rankframe.io.remote import STORES, Remote, scheme_of
 from rankframe.kernel.duplicates import deduplicate
 from rankframe.metrics.names import Metric, Metrics, parse
+from rankframe.metrics.names import metric as define_metric
 
 RUN = "run"
 _ROWS, _QUERIES, _DROPPED = "qrels_rows", "qrels_queries", "qrels_duplicates_dropped"
@@ -203,6 +204,7 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
 def _requested(metrics: Metrics) -> list[Metric]:
     """Return the columns that are requested, by name or as metrics of that name."""
     names = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    names = [define_metric(name) if isinstance(name, pl.Expr) else name for name in names]
     if not names or any(not isinstance(name, str | Metric) for name in names):
         raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
     chosen = [name if isinstance(name, Metric) else _metric(str(name)) for name in names]

@@ -18,7 +18,7 @@ from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_orig
 
 import polars as pl
 
-from rankframe.core.columns import GROUPED_FRAME, JUDGED_FRAME, QUERY, is_pattern
+from rankframe.core.columns import GROUPED_FRAME, JUDGED_FRAME
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import shorten, shown
 from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, Average, GapKind, is_number
@@ -138,6 +138,21 @@ class Definition(Facts):
         """Return the parameters by name."""
         return dict(inspect.signature(self.build).parameters)
 
+    def write_name(self, params: Mapping[str, Any]) -> str:
+        """Return the name that the parser reads as this metric with these parameters.
+
+        >>> REGISTRY["ndcg"].write_name({"k": 10, "gain": "exp2", "ideal": "all"})
+        'ndcg(gain=exp2)@10'
+        """
+        written: list[str] = []
+        for key, parameter in self.parameters.items():
+            value = params.get(key, parameter.default)
+            if key != "k" and value != parameter.default:
+                written.append(f"{key}={_written(value)}")
+        k = params.get("k", self.parameters["k"].default) if "k" in self.parameters else None
+        in_brackets = f"({', '.join(written)})" if written else ""
+        return f"{self.name}{in_brackets}{'' if k is None else f'@{k}'}"
+
     @functools.cached_property
     def level(self) -> str:
         """Return the parameter that other tools' relevance level is: it drops lower grades."""
@@ -163,34 +178,50 @@ def names_over(frame: Frame) -> list[str]:
 
 
 class Registration(Facts):
-    """Decorate a function to register it as a metric; users call what returns its expression."""
+    """Decorate a function to register it as a metric; users call what returns its expression.
+
+    The expression is named as the parser names the metric: `rf.ndcg(k=10)` is "ndcg@10".
+    """
 
     def __call__(self, function: Callable[P, pl.Expr | Ratio]) -> Callable[P, pl.Expr]:
         """Return the function as users call it."""
         name, signature = function.__name__, inspect.signature(function)
 
+        def bind(*args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
+            bound = signature.bind(*args, **kwargs)
+            for key, value in bound.arguments.items():
+                bound.arguments[key] = _checked(key, value, REGISTRY[name].types[key])
+            if (k := bound.arguments.get("k")) is not None and k < 1:
+                raise MetricParameterError(f"a cutoff must be at least 1, not {k}.")
+            return bound
+
         @functools.wraps(function)
         def build(*args: P.args, **kwargs: P.kwargs) -> pl.Expr | Ratio:
-            bound = signature.bind(*args, **kwargs)
-            values = bound.arguments
-            for key, value in values.items():
-                values[key] = _checked(key, value, REGISTRY[name].types[key])
-            if (k := values.get("k")) is not None and k < 1:
-                raise MetricParameterError(f"a cutoff must be at least 1, not {k}.")
+            bound = bind(*args, **kwargs)
             try:
                 return function(*bound.args, **bound.kwargs)
             except OverflowError:
-                passed = ", ".join(f"{key}={shown(value)}" for key, value in values.items())
-                problem = f"{name} computes too large a number of {passed}."
+                passed = (f"{key}={shown(value)}" for key, value in bound.arguments.items())
+                problem = f"{name} computes too large a number of {', '.join(passed)}."
                 raise MetricParameterError(problem) from None
 
         @functools.wraps(function)
         def expression(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
             value = build(*args, **kwargs)
-            return value.expr if isinstance(value, Ratio) else value
+            params = bind(*args, **kwargs).arguments
+            label = REGISTRY[name].write_name(params)
+            return (value.expr if isinstance(value, Ratio) else value).alias(label)
 
         REGISTRY[name] = Definition(name=name, build=build, function=expression, **vars(self))
         return expression
+
+
+def _written(value: Any) -> str:
+    """Return a parameter as names of metrics have it: text in quotes only where it needs them."""
+    if isinstance(value, str):
+        plain = value.isidentifier() and value.lower() not in ("true", "false", "none")
+        return value if plain else repr(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _checked(key: str, value: Any, kind: Any) -> Any:
@@ -315,72 +346,6 @@ class Metric:
         """Return the metric's value as one expression."""
         value = self.build()
         return value.expr if isinstance(value, Ratio) else value
-
-
-def metric(
-    expression: pl.Expr,
-    name: str | None = None,
-    *,
-    higher_is_better: bool = True,
-    average: Average | str = "macro",
-    frame: Frame | None = None,
-) -> Metric:
-    """Define a metric of your own, accepted wherever the name of a metric is.
-
-    expression: one number for each query, over the judged frame (`rf.judge`); for `agree`, which
-        compares two rankings, over the pair frame (`rf.pair`).
-    name: its name in results (default: the name of the expression, `.alias("…")`).
-    higher_is_better: whether `compare`, `diff`, `gate` and `report` count higher values as better.
-    average: how the values of queries become one number: by their mean ("macro"), "geometric"
-        mean, weighted mean ("weighted") or "sum". `evaluate` and `agree` also take their "median",
-        minimum ("min") or a quantile, such as "quantile(q=0.1)".
-    frame: the frame that has the columns of the expression: "judged", "grouped", "shown"
-        (`rf.retrieved`), or "documents", for one number over all queries (default: the first of
-        these frames that has all columns).
-
-    An expression with a name is a metric too, without `rf.metric`; its higher values are better.
-
-    >>> first = rf.metric(pl.col("rank").min(), "first_rank", higher_is_better=False)
-    >>> before, after = {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}
-    >>> rf.diff({"q": {"a": 1}}, before, after, first)
-    rankframe diff, first_rank: 2.0000 → 1.0000 (-1.0000)
-      1 query: 1 better in b, 0 the same, 0 worse
-      q  2.0000 → 1.0000  -1.0000  b better
-    """
-    if not isinstance(expression, pl.Expr):
-        raise MetricParameterError(f"a metric of your own is an expression, not {expression!r}.")
-    if not isinstance(name, str | None):
-        raise MetricParameterError(f"the name of a metric is text, not {name!r}.")
-    if not isinstance(higher_is_better, bool):
-        raise MetricParameterError(f"higher_is_better is True or False, not {higher_is_better!r}.")
-    label = name
-    if label is None:
-        with suppress(pl.exceptions.PolarsError):  # it has none
-            label = expression.meta.output_name()
-    if not label:
-        raise MetricParameterError('an expression needs a name of its own: .alias("...").')
-    if expression.meta.has_multiple_outputs():
-        raise MetricParameterError(
-            f"expression {label!r} stands for several columns. Give one expression for each."
-        )
-    refuse_long_name(label)
-    if is_pattern(label):
-        raise MetricParameterError(
-            f"{label!r} is a pattern of names: give the expression another name."
-        )
-    if label == QUERY:
-        raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
-    how, q = read_average(average, label)
-    if how == "micro":
-        raise MetricParameterError(
-            f"{label!r}: an expression is no ratio of sums, so it has no micro average."
-        )
-    if frame is not None and frame not in get_args(Frame):
-        raise MetricParameterError(
-            f"{label!r}: frame={frame!r} is not one of {', '.join(get_args(Frame))}."
-        )
-    lower = not higher_is_better
-    return Metric(label, how, expression=expression, lower_is_better=lower, q=q, looks_at=frame)
 
 
 def read_average(text: object, label: str) -> tuple[Average, float | None]:

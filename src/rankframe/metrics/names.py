@@ -12,17 +12,19 @@ import inspect
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any, TypeAlias, cast, get_args
 
 import polars as pl
 
-from rankframe.core.errors import MetricParameterError, UnknownMetricError
+from rankframe.core.columns import QUERY, is_pattern
+from rankframe.core.errors import MetricParameterError, RankframeError, UnknownMetricError
 from rankframe.core.messages import did_you_mean, nearest, shorten, shown
-from rankframe.core.options import GapKind
+from rankframe.core.options import Average, GapKind
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Frame, Gap, Metric, metric, read_average, refuse_long_name
+from rankframe.metrics.metric import Frame, Gap, Metric, read_average, refuse_long_name
 from rankframe.metrics.parts import Ratio
 
 # Names, expressions, and metrics that `rf.metric` defines.
@@ -107,6 +109,120 @@ def resolve(
             raise MetricParameterError(f"metric {label} is asked for more than once.")
         labels.add(label)
     return resolved
+
+
+def metric(
+    expression: pl.Expr,
+    name: str | None = None,
+    *,
+    higher_is_better: bool | None = None,
+    average: Average | str | None = None,
+    frame: Frame | None = None,
+) -> Metric:
+    """Define a metric of your own, accepted wherever the name of a metric is.
+
+    expression: one number for each query, over the judged frame (`rf.judge`); for `agree`, which
+        compares two rankings, over the pair frame (`rf.pair`).
+    name: its name in results (default: the name of the expression, `.alias("…")`).
+    higher_is_better: whether `compare`, `diff`, `gate` and `report` count higher values as better
+        (default: they do).
+    average: how the values of queries become one number: by their mean ("macro", the default),
+        "geometric" mean, weighted mean ("weighted") or "sum". `evaluate` and `agree` also take
+        their "median", minimum ("min") or a quantile, such as "quantile(q=0.1)".
+    frame: the frame that has the columns of the expression: "judged", "grouped", "shown"
+        (`rf.retrieved`), or "documents", for one number over all queries (default: the first of
+        these frames that has all columns).
+
+    An expression with a name is a metric too, without `rf.metric`; its higher values are better.
+    What a metric function returns, such as `rf.ndcg(k=10)`, has a name ("ndcg@10"), and is that
+    metric, under any name: its direction, average and frame are those of the metric.
+
+    >>> first = rf.metric(pl.col("rank").min(), "first_rank", higher_is_better=False)
+    >>> before, after = {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}
+    >>> rf.diff({"q": {"a": 1}}, before, after, first)
+    rankframe diff, first_rank: 2.0000 → 1.0000 (-1.0000)
+      1 query: 1 better in b, 0 the same, 0 worse
+      q  2.0000 → 1.0000  -1.0000  b better
+    """
+    if not isinstance(expression, pl.Expr):
+        raise MetricParameterError(f"a metric of your own is an expression, not {expression!r}.")
+    if not isinstance(higher_is_better, bool | None):
+        raise MetricParameterError(f"higher_is_better is True or False, not {higher_is_better!r}.")
+    label = _label_of(expression, name)
+    registered = _find_registered(expression) or _find_registered(_without_alias(expression))
+    how, q = (None, None) if average is None else read_average(average, label)
+    if how == "micro" and (registered is None or not isinstance(registered.build(), Ratio)):
+        raise MetricParameterError(
+            f"{label!r}: an expression is no ratio of sums, so it has no micro average."
+        )
+    if frame is not None and frame not in get_args(Frame):
+        raise MetricParameterError(
+            f"{label!r}: frame={frame!r} is not one of {', '.join(get_args(Frame))}."
+        )
+    if registered is None:
+        lower = higher_is_better is False
+        return Metric(
+            label, how or "macro", expression=expression, lower_is_better=lower, q=q,
+            looks_at=frame,
+        )  # fmt: skip
+    if higher_is_better not in (None, registered.higher_is_better):
+        way = "lower" if higher_is_better else "higher"
+        raise MetricParameterError(f"{label!r} is a metric that is better where it is {way}.")
+    if frame not in (None, registered.frame):
+        raise MetricParameterError(
+            f"{label!r} looks at the {registered.frame} frame, not at frame={frame!r}."
+        )
+    return replace(registered, label=label, average=how or registered.average, q=q)
+
+
+def _label_of(expression: pl.Expr, name: str | None) -> str:
+    """Return the name of a metric of the user's; refuse names that cannot be a column's."""
+    if not isinstance(name, str | None):
+        raise MetricParameterError(f"the name of a metric is text, not {name!r}.")
+    label = name
+    if label is None:
+        with suppress(pl.exceptions.PolarsError):  # it has none
+            label = expression.meta.output_name()
+    if not label:
+        raise MetricParameterError('an expression needs a name of its own: .alias("...").')
+    if expression.meta.has_multiple_outputs():
+        raise MetricParameterError(
+            f"expression {label!r} stands for several columns. Give one expression for each."
+        )
+    if name is None and _without_alias(expression) is None:
+        raise MetricParameterError(
+            f'an expression needs a name of its own: .alias("..."). {shorten(label)!r}, which '
+            "polars calls it, is the name of its first part."
+        )
+    refuse_long_name(label)
+    if is_pattern(label):
+        raise MetricParameterError(
+            f"{label!r} is a pattern of names: give the expression another name."
+        )
+    if label == QUERY:
+        raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
+    return label
+
+
+def _without_alias(expression: pl.Expr) -> pl.Expr | None:
+    """Return the expression that `.alias` gave a name; None if nothing did."""
+    inputs = expression.meta.pop()
+    with suppress(pl.exceptions.PolarsError):
+        if len(inputs) == 1 and inputs[0].alias(expression.meta.output_name()).meta.eq(expression):
+            return inputs[0]
+    return None
+
+
+def _find_registered(expression: pl.Expr | None) -> Metric | None:
+    """Return the metric whose function returned an expression, which is named accordingly."""
+    if expression is None:
+        return None
+    with suppress(RankframeError, ValueError, pl.exceptions.PolarsError):  # a name of no metric
+        (named,) = parse(expression.meta.output_name())
+        definition = named.definition
+        if definition is not None and definition.function(**named.params).meta.eq(expression):
+            return named
+    return None
 
 
 def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:

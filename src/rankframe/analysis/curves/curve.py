@@ -40,7 +40,7 @@ from rankframe.io.queries import (
     read_attributes,
     refuse_unknown_queries,
 )
-from rankframe.metrics.names import Metric, resolve
+from rankframe.metrics.names import Metric, MetricLike, resolve
 
 Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]
 CurveAverage = Literal["pooled", "vertical"]
@@ -72,7 +72,7 @@ def curve(
     run: Source,
     kind: Kind,
     *,
-    metric: str = "ndcg",
+    metric: MetricLike = "ndcg",
     ks: Iterable[int] | None = None,
     by: By | Sequence[By] | None = None,
     queries: Source | None = None,
@@ -100,7 +100,8 @@ def curve(
               precision 1. With recall_of="retrieved" as scikit-learn's `precision_recall_curve`.
             - "metric_at_k": k, value, ci_low, ci_high, queries: a metric at several cutoffs.
             - "cumulative_gain": k, cg, dcg, ideal_dcg: means over queries.
-        metric: for metric_at_k, a name without a cutoff: "recall", "ndcg(gain=exp2)", "P".
+        metric: for metric_at_k, a metric without a cutoff: "recall", "ndcg(gain=exp2)", "P",
+            `rf.ndcg()`.
         ks: the cutoffs (default: 1 to 20).
         by: attributes to slice by, as in `evaluate`: a curve for each slice, of its queries only,
             with by and slice in front.
@@ -273,7 +274,7 @@ class CurveMetrics:
 
 
 def metrics_of(
-    kind: Kind, metric: str, ks: Iterable[int] | None, *, interpolated: bool
+    kind: Kind, metric: MetricLike, ks: Iterable[int] | None, *, interpolated: bool
 ) -> CurveMetrics | None:
     """Return the metrics that are the points of a curve; None if its points go by score."""
     if interpolated:
@@ -308,22 +309,21 @@ def _check_cutoffs(ks: Iterable[int] | None) -> list[int]:
     return ascending
 
 
-def _without_cutoff(metric: str) -> Metric:
-    if not isinstance(metric, str):
+def _without_cutoff(metric: MetricLike) -> Metric:
+    whole = resolve(metric)[0] if isinstance(metric, str | pl.Expr | Metric) else None
+    if whole is None or whole.definition is None:
         raise MetricParameterError(f"metric takes a name such as 'ndcg', not {metric!r}.")
-    whole = resolve(metric)[0]
-    assert whole.definition is not None  # a name always has one
     if "k" not in whole.definition.parameters:
-        raise MetricParameterError(f"{metric!r}: {whole.definition.name} takes no cutoff.")
+        raise MetricParameterError(f"{whole.label!r}: {whole.definition.name} takes no cutoff.")
     if "k" in whole.params:
         raise MetricParameterError(
-            f"{metric!r} has a cutoff of its own. Name the metric without one: ",
+            f"{whole.label!r} has a cutoff of its own. Name the metric without one: ",
             Option("ks"),
             " has the cutoffs.",
         )
     if whole.average == "weighted":
         raise MetricParameterError(
-            f"{metric!r} is averaged by weight, and a curve has no weights. "
+            f"{whole.label!r} is averaged by weight, and a curve has no weights. "
             "Leave out average=weighted."
         )
     return whole

@@ -167,8 +167,7 @@ def _without_cutoff(metric: Metric) -> str | None:
     definition = metric.definition
     if definition is None or "k" not in definition.parameters:
         return None
-    params = ", ".join(f"{k}={v}" for k, v in metric.params.items() if k != "k")
-    return f"{definition.name}({params})" if params else definition.name
+    return definition.write_name({**metric.params, "k": None})
 
 
 @dataclass(frozen=True)
