@@ -354,7 +354,7 @@ def slidefuse(documents: NormalisedStack, learned: Learned, *, window: int) -> F
     def mean_chance(run: int) -> Floats:
         rank, last_known = documents.ranks(run).astype(np.int64), len(learned[run])
         first = np.maximum(rank - window, 1)
-        last = np.minimum(rank + window, documents.list_lengths(run))
+        last = np.minimum(rank + window, documents.list_lengths(run, chunks=True))
         # Sums up to each rank; beyond the last known one there is nothing.
         upto = np.concatenate([[0.0], np.cumsum(learned[run])])
         inside = upto[np.minimum(last, last_known)] - upto[np.minimum(first - 1, last_known)]
@@ -394,7 +394,7 @@ def probfuse(documents: NormalisedStack, learned: Learned, *, segments: int) -> 
 
     def chance(run: int) -> Floats:
         rank = documents.ranks(run)
-        size = np.maximum(-(-documents.list_lengths(run) // segments), 1)
+        size = np.maximum(-(-documents.list_lengths(run, chunks=True) // segments), 1)
         segment = np.maximum(rank - 1, 0) // size
         return np.where(rank > 0, learned[run][segment] / (segment + 1), 0.0)
 

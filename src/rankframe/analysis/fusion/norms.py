@@ -163,9 +163,9 @@ class NormalisedStack:
         """Return the rank of each document in a run; 0 where the run lacks it."""
         return self.stack.runs[run].document_ranks
 
-    def list_lengths(self, run: int) -> Ints:
-        """Return the length of a run's list for the query of each document."""
-        return self.stack.spread_to_documents(self.stack.list_lengths(run))
+    def list_lengths(self, run: int, *, chunks: bool = False) -> Ints:
+        """Return the length of a run's list for the query of each document (see `Stack`)."""
+        return self.stack.spread_to_documents(self.stack.list_lengths(run, chunks=chunks))
 
     def scores(self, run: int) -> Floats:
         """Return the normalised score of each document in a run; 0 where it has none."""

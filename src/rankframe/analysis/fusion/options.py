@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypedDict
 
+import polars as pl
+
+from rankframe.core.columns import RANK
 from rankframe.core.options import (
     COUNT,
     Duplicates,
@@ -63,7 +66,17 @@ class FusionPolicies(Options):
     @property
     def keeps_chunk_ranks(self) -> bool:
         """Tell whether units have the ranks of their best chunks."""
-        return self.unit is not None and self.unit_ranks == "kept"
+        return self.unit is not None and self.unit_ranks == "kept" and self.ranks != "kept"
+
+    @property
+    def cuts_kept_ranks(self) -> bool:
+        """Tell whether rows beyond the depth are dropped before they are ranked."""
+        return self.ranks == "kept" and self.depth is not None
+
+    @property
+    def within_depth(self) -> pl.Expr:
+        """Return which rows have no rank beyond the depth."""
+        return (pl.col(RANK) <= self.depth).fill_null(value=True)
 
 
 class _EachRunOptions(TypedDict, total=False):

@@ -19,7 +19,7 @@ import polars as pl
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.stack import Ints, Stack, stack_runs
 from rankframe.core.allocators import trim
-from rankframe.core.columns import QUERY, RANK, SCORE
+from rankframe.core.columns import QUERY, SCORE
 from rankframe.core.errors import (
     DuplicateError,
     EmptyInputError,
@@ -120,7 +120,9 @@ class LoadedRuns:
 
         def read_run(name: str, run: InputTable, frame: pl.LazyFrame) -> QueryIndex:
             with naming_the_run(repr(name)):
-                return index_ranking(Batches(run, _cut_kept_ranks(frame, policies)).whole())
+                if policies.cuts_kept_ranks:
+                    frame = frame.filter(policies.within_depth)
+                return index_ranking(Batches(run, frame).whole())
 
         inputs = tuple(runs.values())
         # A run is indexed while the next one is read.
@@ -253,13 +255,6 @@ def load_runs(
         return
     with scratch_folder() as folder:
         yield PartitionedRuns.write(runs, policies, partitions, folder)
-
-
-def _cut_kept_ranks(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:
-    """Drop rows beyond the depth if ranks are kept; otherwise rows have to be ranked first."""
-    if policies.ranks != "kept" or policies.depth is None:
-        return frame
-    return frame.filter((pl.col(RANK) <= policies.depth).fill_null(value=True))
 
 
 def _all_queries(rankings: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints, ...]]:

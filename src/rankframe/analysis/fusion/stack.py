@@ -27,6 +27,8 @@ from rankframe.kernel.segments import number_segments, position, ranges, segment
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+# A depth beyond every list.
+_ALL = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class StackedRun:
     candidates: Ints
     # the row of each document of the stack; one beyond the last: the run lacks it
     rows: Ints
+    # the number of chunks of each list, where units have the ranks of their best chunks
+    chunks: Ints | None
 
     @property
     def height(self) -> int:
@@ -129,13 +133,18 @@ class Stack:
         """Return the value of each document's query."""
         return spread(query_values, self.starts, self.height)
 
-    def list_lengths(self, run: int) -> Ints:
-        """Return the length of a run's list for each query; 0 for queries that the run lacks."""
+    def list_lengths(self, run: int, *, chunks: bool = False) -> Ints:
+        """Return the length of a run's list for each query; 0 for queries that the run lacks.
+
+        `chunks`: count all chunks where units have the ranks of their best chunks, as the judged
+        frame does, from which methods are trained.
+        """
         listed = self.runs[run]
+        own = listed.chunks if chunks and listed.chunks is not None else listed.list_lengths
         if listed.queries is None:
-            return listed.list_lengths
+            return own
         lengths = np.zeros(len(self.starts), np.int64)
-        lengths[listed.queries] = listed.list_lengths
+        lengths[listed.queries] = own
         return lengths
 
     def order(self, scores: Floats, k_max: int | None = None) -> tuple[Ints, Ints]:
@@ -173,12 +182,14 @@ def stack_runs(
 
     Documents that a run has twice for a query are refused, or the best is kept.
     """
+    chunks: list[Ints | None] = [None] * len(sides)
     if policies.keeps_chunk_ranks:
+        chunks = [np.minimum(side.batch.lengths, policies.depth or _ALL) for side in sides]
         sides = [_keep_best_chunks(side, policies) for side in sides]
-    stack = _stack_unique(names, queries, sides, policies)
+    stack = _stack_unique(names, queries, sides, policies, chunks)
     if stack is None:
         sides = [side.unique("run", policies.run_duplicates) for side in sides]
-        stack = _stack_unique(names, queries, sides, policies, checked=True)
+        stack = _stack_unique(names, queries, sides, policies, chunks, checked=True)
         assert stack is not None  # each document is there once
     return stack
 
@@ -188,6 +199,7 @@ def _stack_unique(
     queries: pl.Series,
     sides: Sequence[Side],
     policies: FusionPolicies,
+    chunks: Sequence[Ints | None],
     *,
     checked: bool = False,
 ) -> Stack | None:
@@ -211,13 +223,14 @@ def _stack_unique(
     numbers[heads] = np.arange(len(heads))
     documents = np.split(numbers[first_rows], np.cumsum([run.height for run in ranked[:-1]]))
     runs: list[StackedRun] = []
-    for run, run_ranks, side, own in zip(ranked, ranks, sides, documents, strict=True):
+    columns = zip(ranked, ranks, sides, documents, chunks, strict=True)
+    for run, run_ranks, side, own, run_chunks in columns:
         rows = np.full(len(heads), run.height)
         rows[own] = np.arange(run.height)
         if not checked and int(np.count_nonzero(rows < run.height)) < run.height:
             return None
         candidates = lengths if side.has is None else lengths[side.has]
-        runs.append(StackedRun(run, side.has, run_ranks, candidates, rows))
+        runs.append(StackedRun(run, side.has, run_ranks, candidates, rows, run_chunks))
     starts = np.cumsum(lengths) - lengths
     return Stack(names, as_text(queries), starts, ids, heads, tuple(runs))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -118,8 +118,9 @@ def judge_runs(
         resolve("map"), Policies(**options, no_overlap="zero"), summed=False
     )
     judged: list[JudgedRun] = []
-    for name, run in runs.items():
+    for name, whole in runs.items():
         documents = precision = None
+        run = _cut_kept_ranks(whole, policies)
         with naming_the_run(repr(name)):
             if method != "mapfuse":
                 frame = judge(qrels, run, **options)
@@ -128,6 +129,15 @@ def judge_runs(
                 precision = evaluation.evaluate(qrels, run).join().values
         judged.append(JudgedRun(documents, precision))
     return judged
+
+
+def _cut_kept_ranks(run: InputTable, policies: FusionPolicies) -> InputTable:
+    """Drop the rows of a run that are dropped when it is fused, so that lists are equally long."""
+    if not policies.cuts_kept_ranks:
+        return run
+    kept = run.frame.filter(policies.within_depth)
+    mapping = {name: name for name in run.mapping}
+    return replace(run, raw=kept, mapping=mapping, lists=None, seekable=False, distance=False)
 
 
 def _count_by_rank(judged: pl.DataFrame) -> pl.DataFrame:
