@@ -418,7 +418,9 @@ SHOWN_FRAME: Final = FrameColumns(
         "in_catalogue": _flag("the document is in the catalogue"),
         "catalogue_size": _whole("documents in the catalogue"),
         "reference_rank": _whole("rank in the run `reference`; null if absent"),
-        "has": _flag("the attribute has this value", ("attribute", "value")),
+        "has": _flag(
+            "the attribute has this value; null if no document has it", ("attribute", "value")
+        ),
         "values": _whole("number of values that the attribute has", _ATTRIBUTE),
         "new": _whole("number of these values that no document above has", _ATTRIBUTE),
         "crowd": _number("Σ of (c + 1)·log2(c + 1) − c·log2 c, c above with a value", _ATTRIBUTE),

@@ -416,20 +416,20 @@ def _slices(
     frame = frame[_order(sets.names, catalogue, name)]
     if name == POPULARITY:  # documents of which nothing is known are not in train, either
         frame = frame.with_columns(pl.col("slice").replace(NO_VALUE, COLD))
-        frame = frame.group_by("slice", maintain_order=True).sum()
+        frame = frame.group_by("slice", maintain_order=True).sum()  # NaN stays NaN
     there = (pl.col("slice") != NO_VALUE) | (pl.col("documents") + pl.col("times_shown") > 0)
     covered = pl.when(pl.col("documents") > 0).then(pl.col("covered") / pl.col("documents"))
     lacking = [pl.lit(None).alias(key) for key in ("hits", "share_of_hits") if key not in frame]
     own = [pl.lit(name).alias("by"), pl.lit(items_by.k).alias("k"), covered.alias("coverage")]
-    found = frame.filter(there).with_columns(*own, *lacking)
+    found = frame.filter(there).fill_nan(None).with_columns(*own, *lacking)
     return found.select(list(ITEMS_SCHEMA)).cast(ITEMS_SCHEMA)  # pyright: ignore[reportArgumentType]
 
 
 def _parts(sets: ValueSets, of_sets: NDArray[np.number]) -> pl.Series:
-    """Return shares of a whole, that of no value last; null where there is nothing to share."""
+    """Return shares of a whole, that of no value last; NaN where there is nothing to share."""
     parts = np.append(sets.shares(of_sets), of_sets[0])
     total = of_sets.sum()
-    return pl.Series(parts / total if total else np.full(len(parts), np.nan)).fill_nan(None)
+    return pl.Series(parts / total if total else np.full(len(parts), np.nan))
 
 
 def _order(names: pl.Series, catalogue: Catalogue, name: str) -> list[int]:

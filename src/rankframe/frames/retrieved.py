@@ -161,13 +161,15 @@ class RetrievedFrame(ColumnFrame):
         rank = self._of_documents(self.catalogue.popularity_rank)
         return pl.Series(np.where(rank > 0, rank, np.nan)).fill_nan(None).cast(pl.Int64)
 
-    def _compute_about(self, attribute: str, request: ColumnRequest) -> NDArray[Any]:
+    def _compute_about(self, attribute: str, request: ColumnRequest) -> NDArray[Any] | pl.Series:
         """Compute a column that is about an attribute of documents."""
         code, column = self.code.astype(np.int64), request.column
         if column == "divergence":
             return self._divergence(attribute, request.k)
         if column == "has":
             having = self.catalogue.values(attribute).with_value(request.value or "")
+            if not having.any():
+                return pl.repeat(None, len(self.numbers), dtype=pl.Boolean, eager=True)
             return self._of_documents(having, unknown=False)
         if column in ("vector", "vector_pairs", "cosine"):
             vectors = self.catalogue.vectors(attribute)

@@ -115,7 +115,8 @@ def exposure_gap(
     The Jensen–Shannon distance (base 2: 0 for equal shares, 1 for disjoint ones) compares the
     shares of exposure over all lists with the shares of the documents in the catalogue, or of the
     interactions in `train` (target="train"). A document with several values counts for each in
-    equal parts; a document without a value does not count.
+    equal parts; a document without a value does not count. Undefined where no document of the
+    catalogue, or none that is retrieved, has a value.
 
     >>> items = pl.DataFrame({"doc_id": ["a", "b", "c", "d"], "genre": ["x", "x", "y", "y"]})
     >>> run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"b": 2.0, "a": 1.0}}
@@ -128,7 +129,7 @@ def exposure_gap(
     twice = _divergence(shown, middle) + _divergence(target_shares, middle)
     # Rounding leaves something where nothing is, of which the root is much more.
     distance = pl.when(twice > 1e-14).then((twice / 2).clip(0, 1).sqrt()).otherwise(0.0)
-    return pl.when(twice.is_finite()).then(distance)
+    return pl.when(twice.is_finite() & (pl.len() > 0)).then(distance)  # there are values
 
 
 def _shares(amount: pl.Expr) -> pl.Expr:

@@ -220,12 +220,14 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
     > Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all
 
     The document at rank r gets 1 / log2(r + 1). The summary divides the sums over all queries.
+    Undefined where no document of `items` has the value.
 
     >>> shown.select(exposure_share(k=2, by="genre", value="drama")).item()
     0.38685280723454163
     """
     has = ColumnRequest("has", attribute=by, value=value).expr
-    return Ratio(among(k, where(has, _WORTH)), among(k, _WORTH), empty=None)
+    all_worth = among(k, where(has.is_not_null(), _WORTH))
+    return Ratio(among(k, where(has, _WORTH)), all_worth, empty=None)
 
 
 @registered(bounds=(0.0, 1.0))
