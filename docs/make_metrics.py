@@ -38,7 +38,8 @@ The metric must have values per query. Slices of fewer than 30 queries are left 
 the ledger. A smaller gap is better: `compare` tests the difference of two gaps, `gate` decides on
 it ([intervals and tests](statistics.md#gaps)).
 
-Each metric is also a function, `rf.ndcg(k=10)`. The parser also accepts its other names below.
+Each metric is also a function: `rf.ndcg(k=10)` is the expression `"ndcg@10"`. The parser also
+accepts its other names below.
 """
 STUB_HEADER = '"""The public names for type checkers, written by docs/make.py."""\n\n'
 

@@ -141,7 +141,8 @@ def test_grades_by_hand() -> None:
 def test_what_is_not_known() -> None:
     lists, qrels = frames([1, None], [])
     assert extreme_grades(resolve("bpref")[0], lists, qrels, None, TOP, None) is None
-    assert extreme_grades(resolve(pl.col("rank").min().alias("first"))[0], lists, qrels, None, TOP, None) is None
+    first = resolve(pl.col("rank").min().alias("first"))[0]
+    assert extreme_grades(first, lists, qrels, None, TOP, None) is None
     many = pl.DataFrame({"query_id": "q", "doc_id": [f"m{i}" for i in range(60)],
                          "relevance": [i / 20 for i in range(60)]})  # fmt: skip
     assert extreme_grades(resolve("ndcg")[0], lists, many, None, TOP, None) is None

@@ -214,7 +214,8 @@ def test_an_expression_of_ones_own_is_a_metric(name: str, beside: list[str]) -> 
         (pl.col("found_relx").max().alias("x"), "expression 'x' uses 'found_relx', which is not"),
         (pl.col("rank").alias("x"), ("expression 'x' gives List(Int64) per query, not one number. "
          "Aggregate it, for instance with .sum(), .any() or .mean().")),
-        (pl.col("doc_id").first().alias("x"), "expression 'x' gives String per query, not one number."),
+        (pl.col("doc_id").first().alias("x"),
+         "expression 'x' gives String per query, not one number."),
         (pl.col("doc_id").str.to_integer().sum().alias("x"), "expressions 'x' failed: strict"),
         (pl.col("rank", "found").sum(), 'an expression needs a name of its own: .alias("...").'),
         (pl.all().sum(), 'an expression needs a name of its own: .alias("...").'),

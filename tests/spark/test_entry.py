@@ -46,7 +46,7 @@ TOP3 = ((pl.col("rank") <= 3) & pl.col("relevant")).any().alias("top3")
 
 @pytest.mark.parametrize("partitions", [1, 3, 8])
 def test_every_metric_to_the_last_bit(spark, partitions: int) -> None:
-    metrics = [*names_over("judged"), *AVERAGES, TOP3]
+    metrics = [*names_over("judged"), *AVERAGES, TOP3, rf.r_score(half_life=3).alias("mine")]
     options: Any = {
         "queries": QUERIES,
         "by": ["locale", ("locale", "device")],

@@ -287,8 +287,17 @@ def rbp(
     Binary by default: relevant from grade `rel` on. With `gain` "linear" or "exp2", every grade
     above 0 counts, scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
 
+    This is RBP as Moffat and Zobel (2008) define it: a document is relevant or not, and p is 0.8.
+    The measure `rbp` of trec_eval is another one, here `trec_rbp`: it adds up grades, divides by
+    the largest grade of the query, and has p = 0.9. With the same p, the two are equal for queries
+    with a single grade above 0. By hand, for grades 2, 0, 1 at ranks 1 to 3 and p = 0.5: rbp is
+    0.5 · (1 + 0 + 0.25) = 0.625, and trec_rbp is 0.5 · (2 + 0 + 0.25) / 2 = 0.5625.
+
     >>> round(frame.select(rbp(p=0.5)).item(), 6)
     0.625
+    >>> qrels, run = {"q": {"a": 2, "b": 0, "c": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    >>> rf.evaluate(qrels, run, ["rbp(p=0.5)", "trec_rbp(p=0.5)"]).means
+    {'rbp(p=0.5)': 0.625, 'trec_rbp(p=0.5)': 0.5625}
     """
     check_between("p", p, 0, 1)
     inside = within(k) & relevant(rel) if gain == "binary" else within(k)

@@ -169,7 +169,11 @@ def trec_rbp(*, p: float = 0.9) -> Value:
 
     > (1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1
 
-    Differs from `rbp` in its default p, and in that grades count whatever the relevance level.
+    This is the measure that trec_eval prints as `rbp`. The metric `rbp` of rankframe is another
+    one, that of Moffat and Zobel (2008): a document is relevant or not, from the relevance level
+    on, and p is 0.8. In `trec_rbp`, every grade above 0 counts, whatever the relevance level, as a
+    share of the query's largest grade. By hand, for grades 2, 0, 1 at ranks 1 to 3 and p = 0.5:
+    trec_rbp is 0.5 · (2 + 0 + 0.25) / 2 = 0.5625, and rbp is 0.5 · (1 + 0 + 0.25) = 0.625.
 
     >>> round(frame.select(trec_rbp(p=0.5)).item(), 6)
     0.541667
