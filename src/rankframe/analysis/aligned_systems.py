@@ -44,7 +44,6 @@ from rankframe.io.queries import (
     QueryAttributes,
     read_attributes,
     refuse_unknown_queries,
-    shared_columns_of,
     slicings,
 )
 from rankframe.metrics.names import Metric, Metrics, add_inner_metrics, resolve
@@ -204,7 +203,7 @@ def open_systems(
     computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
-        refuse_absent_columns(columns, queries=shared_columns_of(attributes))
+        refuse_absent_columns(columns, queries=attributes)
     return SystemInputs(systems, runs, chosen, attributes, unpaired, missing, requested)
 
 

@@ -167,8 +167,8 @@ class _Unjudged:
         if listed:
             assert found.listing is not None  # callers see to it
             documents = found.listing.all()
-            documents = documents.some((documents.judgment < 0) & (not policies.judged_only))
-            documents = documents.some(sort_order(documents.query, documents.rank))
+            documents = documents.select((documents.judgment < 0) & (not policies.judged_only))
+            documents = documents.select(sort_order(documents.query, documents.rank))
         else:
             documents = unlisted_holes(part.starts, part.rank, part.retrieved)
         return cls(part, kind, documents, policies, queries, looked_up.weights)
@@ -267,7 +267,7 @@ class _Unjudged:
         if depth not in self._rows:
             documents = self.documents
             if depth < self._deepest:
-                documents = documents.some(documents.rank <= depth)
+                documents = documents.select(documents.rank <= depth)
             self._rows[depth] = WithHoles.from_listed(self.part, documents)
         return self._rows[depth]
 
@@ -281,7 +281,7 @@ class _Unjudged:
 
         def evaluate(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
             judged = JudgedFrame(
-                part.some(*block),
+                part.slice_queries(*block),
                 rel=self.policies.rel,
                 max_grade=highest,
                 settle=DOC in plan.columns,

@@ -88,11 +88,6 @@ class MalformedLineError(RankframeError):
         self.source, self.line, self.text = source, line, text
         self.problem, self.count = problem, count
 
-    def moved(self, *, lines: int = 0, count: int = 0) -> MalformedLineError:
-        """Return the error for a text that follows some lines of the file, or with more of them."""
-        line, count = self.line + lines, self.count + count
-        return MalformedLineError(self.source, line, self.text, self.problem, count)
-
 
 class MissingColumnError(RankframeError):
     """Raised if an input lacks a required column.

@@ -16,7 +16,7 @@ import polars as pl
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import MissingColumnError
 from rankframe.io.formats.packing import bare_name, packing_of
-from rankframe.io.formats.registry import PARQUET, READ_ERRORS, reading
+from rankframe.io.formats.registry import PARQUET, READ_ERRORS, by_ending, reading
 from rankframe.io.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, open_judgments
@@ -122,7 +122,7 @@ def _tag(source: Source) -> str | None:
     if not isinstance(source, str | os.PathLike):
         return None
     path = Path(os.path.expanduser(source))  # noqa: PTH111 (pathlib's fails on an unknown user)
-    if not path.is_file() or PARQUET.has(path.suffix.lower()):
+    if not path.is_file() or by_ending(path) is PARQUET:
         return None
     with path.open("rb") as file:
         return _last_tag(file)

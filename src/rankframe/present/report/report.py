@@ -224,8 +224,7 @@ def _held(
         with naming_the_run(repr(name)):
             runs.append(io.open_run(source, policies, columns))
     judgments = io.open_judgments(qrels, columns, relevance=policies.relevance)
-    attributes = None if described.queries is None else described.queries.shared_columns
-    io.refuse_absent_columns(columns, judgments, *runs, queries=attributes)
+    io.refuse_absent_columns(columns, judgments, *runs, queries=described.queries)
     return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
 
 
