@@ -86,7 +86,7 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         0.1,
         "the share of judged queries that the run lacks",
         "{value:.0%} of the judged queries are not in the run. They {done}",
-        "Is this the right file, and was the job complete? `missing=\"skip\"` leaves them out.",
+        'Is this the right file, and was the job complete? `missing="skip"` leaves them out.',
     ),
     "unknown_documents": CaveatInfo(
         0.5,

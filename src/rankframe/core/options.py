@@ -340,9 +340,11 @@ def _documented(docstring: str, sections: Mapping[str, list[OptionInfo]]) -> str
 
 # Choices ----------------------------------------------------------------------------------------
 
-Order: TypeAlias = Literal["columns", "rows"]
+Order: TypeAlias = Literal["columns", "rows", "score", "rank"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
-Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
+Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given", "rank"]
+# Beside judgments, whose grades are known.
+JudgedTies: TypeAlias = Literal["doc_desc", "doc_asc", "as_given", "rank", "best", "worst"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
 # The units that documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
@@ -390,13 +392,16 @@ class Policies(Options):
         no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
         no_overlap: a run in which no document is judged is an "error", or scores 0 ("zero").
         order: what orders the documents of a query: the scores, else the distances, else the ranks
-            ("columns"), or the order of the rows ("rows"). With "columns", a run without any such
-            column is an error, unless it has lists of documents.
+            ("columns"); the scores or the ranks alone ("score", "rank"); or the order of the rows
+            ("rows"). A run without any such column is an error, unless it has lists of documents.
+            With "columns", a run whose ranks contradict its scores in most queries is one, too.
         ranks: ranks in the run only order its documents, which are then numbered from 1
             ("renumbered"); or documents keep these ranks, whatever their scores, and every gap
             counts as unjudged documents ("kept").
         ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
-            trec_eval) or ascending ("doc_asc"), or stay in the order of the rows ("as_given").
+            trec_eval) or ascending ("doc_asc"), by their ranks in the run, then by doc_id ("rank"),
+            or stay in the order of the rows ("as_given"). "best" and "worst" order them by their
+            grades, for the largest and the smallest value that a metric can have.
         duplicates: a document that a query has twice is an "error", or only the best of them is
             kept ("keep_best").
         k_max: keep only the top N documents of each query. This follows the removal of duplicates
@@ -443,14 +448,15 @@ class Policies(Options):
     )
     order: Order = option(
         "columns",
-        "Order documents by score, distance or rank, or in the order of the rows.",
+        "Order documents by the first column of score, distance and rank, by one of these, or in "
+        "the order of the rows.",
         ledger=None,  # the ledger has the column itself
     )
     ranks: Ranks = option(
         "renumbered",
         "Ranks in the run: only order documents by them, or keep them and their gaps.",
     )
-    ties: Ties = option("doc_desc", "Order of documents with equal scores.")
+    ties: JudgedTies = option("doc_desc", "Order of documents with equal scores.")
     duplicates: Duplicates = option(
         "error", "A document that a query has twice: fail or keep the best."
     )
@@ -569,7 +575,6 @@ class OrderOptions(TypedDict, total=False):
     """Name the options of every ranking that is read."""
 
     order: Order
-    ties: Ties
     duplicates: Duplicates
     k_max: int | None
 
@@ -577,6 +582,7 @@ class OrderOptions(TypedDict, total=False):
 class RunOptions(OrderOptions, total=False):
     """Name the options of a run, beside judgments or not."""
 
+    ties: JudgedTies
     ranks: Ranks
     unit: Unit
     unit_ranks: UnitRanks
@@ -628,6 +634,7 @@ class SharedPolicyOptions(_MostPolicyOptions, total=False):
 class PairedOptions(OrderOptions, total=False):
     """Name the policies that decide what the pair frame holds."""
 
+    ties: Ties
     missing: Unshared
 
 
