@@ -111,9 +111,10 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
 
 
 @contextmanager
-def silenced(codes: Iterable[str]) -> Iterator[None]:
+def silenced(codes: str | Iterable[str]) -> Iterator[None]:
     """Leave caveats with these codes out of every ledger that is made inside."""
-    before = _silenced.set(_silenced.get() | frozenset(codes))
+    names = [codes] if isinstance(codes, str) else codes
+    before = _silenced.set(_silenced.get() | frozenset(names))
     try:
         yield
     finally:

@@ -14,7 +14,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -35,6 +35,7 @@ from typing import (
     get_type_hints,
 )
 
+from rankframe.core.caveats import CAVEATS, silenced, warn_of
 from rankframe.core.errors import OptionError, UnknownOptionError
 from rankframe.core.messages import Option, shown
 
@@ -111,6 +112,12 @@ _SETTINGS = Check(
     'a mapping of names to texts or numbers, such as {"aws_region": "eu-west-1"}',
     # values may be secret
     lambda value: "one of other things" if isinstance(value, Mapping) else shown(value),
+)
+_CODES = Check(
+    lambda value: (
+        value is None or set([value] if isinstance(value, str) else value) <= set(CAVEATS)
+    ),
+    f"codes of caveats ({', '.join(CAVEATS)})",
 )
 # "no" would be true
 FLAG = Check(lambda value: isinstance(value, bool), "True or False")
@@ -256,8 +263,9 @@ def takes_options(
 
     The function's signature and documentation then list every option, and a name that is none of
     its arguments is refused, as is a `progress` that cannot be called and a flag that is neither
-    True nor False. While the function is at work, its `storage_options` hold, and with a
-    `max_memory`, what is freed goes back to the system at once.
+    True nor False. While the function is at work, its `storage_options` and `silence` hold, and with
+    a `max_memory`, what is freed goes back to the system at once. The function warns of the caveats
+    of what it returns.
     """
 
     def decorate(function: F) -> F:
@@ -297,7 +305,11 @@ def takes_options(
                     from rankframe.core.allocators import freed_at_once  # noqa: PLC0415 (rare)
 
                     stack.enter_context(freed_at_once())
-                return function(*args, **{**defaults, **arguments})
+                if arguments.get("silence") is not None:
+                    stack.enter_context(silenced(arguments["silence"]))
+                result = function(*args, **{**defaults, **arguments})
+            warn_of(getattr(result, "caveats", ()), stacklevel=2)
+            return result
 
         called.option_groups = groups  # pyright: ignore[reportAttributeAccessIssue]
         called.__signature__ = signature.replace(parameters=[*main.values(), *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
@@ -420,6 +432,7 @@ class Policies(Options):
         catalogue: the documents that can be retrieved (default: the documents in `items`, else the
             documents in `train`).
         reference: another run, which `unexpectedness` compares with.
+        silence: codes of caveats that are left out, such as "ties" (see docs/caveats.md).
         judged_only: remove unjudged documents, and documents with a negative grade, from the run
             after it is cut at `k_max`, and rank the others without gaps.
     """
@@ -495,6 +508,11 @@ class Policies(Options):
     )
     reference: Table = option(
         None, "Another run, which unexpectedness compares with.", ledger="given"
+    )
+    silence: str | Sequence[str] | None = option(
+        None,
+        "Leave out a caveat, by its code (repeat).",
+        check=_CODES,
     )
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)
@@ -617,6 +635,7 @@ class _MostPolicyOptions(RetrievedOptions, total=False):
     no_relevant: NoRelevant
     no_overlap: NoOverlap
     judged_only: bool
+    silence: str | Sequence[str] | None
 
 
 class PolicyOptions(_MostPolicyOptions, total=False):

@@ -12,7 +12,7 @@ import polars as pl
 from rankframe.core.arrays import Ints
 from rankframe.core.columns import RANK, RELEVANCE, SCORE, SCORE_REST, TEXTS
 from rankframe.core.errors import DuplicateError
-from rankframe.core.options import Duplicates, Ranks, JudgedTies
+from rankframe.core.options import Duplicates, JudgedTies, Ranks
 from rankframe.kernel.batch import Batch, hash_of
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.tables import probe
