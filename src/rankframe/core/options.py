@@ -263,9 +263,9 @@ def takes_options(
 
     The function's signature and documentation then list every option, and a name that is none of
     its arguments is refused, as is a `progress` that cannot be called and a flag that is neither
-    True nor False. While the function is at work, its `storage_options` and `silence` hold, and with
-    a `max_memory`, what is freed goes back to the system at once. The function warns of the caveats
-    of what it returns.
+    True nor False. While the function is at work, its `storage_options` and `silence` hold, and
+    with a `max_memory`, what is freed goes back to the system at once. The function warns of the
+    caveats of what it returns.
     """
 
     def decorate(function: F) -> F:
