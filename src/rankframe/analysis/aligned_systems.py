@@ -46,7 +46,7 @@ from rankframe.io.queries import (
     refuse_unknown_queries,
     slicings,
 )
-from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
+from rankframe.metrics.names import Metric, Metrics, add_inner_metrics, resolve
 from rankframe.stats.bootstrap import Hashes, hash_ids
 
 
@@ -125,7 +125,7 @@ class SystemInputs:
     @property
     def computed(self) -> list[Metric]:
         """Return the metrics that have values; for a gap, the metric that it is of."""
-        return [metric for metric in with_inner(self.metrics) if metric.frame != "gap"]
+        return [metric for metric in add_inner_metrics(self.metrics) if metric.frame != "gap"]
 
     @property
     def averaged(self) -> list[Metric]:
@@ -200,7 +200,7 @@ def open_systems(
     if (lower_is_better, higher_is_better) != ((), ()):
         chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
-    computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+    computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
         refuse_absent_columns(columns, queries=attributes)

@@ -4,7 +4,8 @@ DuckDB (opened for reading only) and PostgreSQL (through ADBC) give Arrow batche
 asked for once, and held; what is not streams: the query runs once more for each pass over its rows.
 SQLite, and connections that somebody opened, give their rows once, and these are held: a connection
 belongs to the thread of its owner.
-Whatever is asked stands within a `select`, so that nothing can be changed by it.
+A query is one `select` that changes nothing: DuckDB and PostgreSQL are read in read-only mode, and
+DuckDB may reach no other file and load no extension.
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ Ask: TypeAlias = Callable[[str], AbstractContextManager[Any]]
 
 _ROWS = 1 << 17  # of a batch, where that can be said
 _FEW_ROWS, _FEW_BYTES = 1 << 18, 1 << 26  # that are held
+# So that a query, or a view in a file of somebody else's, reads nothing but the file.
+_SEALED = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "lock_configuration": True,
+}
 _PATIENCE = 10  # seconds for a server to answer, and of a file until its lock is released
 # A table is named by names that a full stop may part; whatever has a blank in it is a query.
 _TABLE = re.compile(r"""[^\s()"';]+""")
@@ -37,7 +45,8 @@ _TABLES = (
 )
 # Prefixes of errors that name the library or the step, which do not help the user.
 _PREFIX = re.compile(
-    r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |(?:Catalog|Parser|Binder|IO) Error: )+"
+    r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |"
+    r"(?:Catalog|Parser|Binder|IO|Permission) Error: )+"
 )
 
 
@@ -155,7 +164,10 @@ def _duckdb(place: str, name: str) -> Ask:
 
     @contextmanager
     def ask(query: str) -> Iterator[Any]:
-        with duckdb.connect(str(path), read_only=True) as connection:
+        with duckdb.connect(str(path), read_only=True, config=_SEALED) as connection:
+            statements = connection.extract_statements(query)
+            if [statement.type.name for statement in statements] != ["SELECT"]:
+                raise UnreadableInputError(name, "a query must be a single select")
             relation = connection.sql(query)
             # Called otherwise before DuckDB 1.5.
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
@@ -176,6 +188,7 @@ def _postgresql(place: str) -> Ask:
     @contextmanager
     def ask(query: str) -> Iterator[Any]:
         with dbapi.connect(address) as connection, connection.cursor() as cursor:
+            cursor.execute("set transaction read only")
             cursor.execute(query)
             yield cursor.fetch_record_batch()
 
