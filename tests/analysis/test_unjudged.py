@@ -19,7 +19,7 @@ from rankframe.analysis.unjudged import bound_metrics, needs_documents
 from rankframe.core.options import Policies
 from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
+from rankframe.engine.plan import Plan, Rows, compute_values
 from rankframe.frames.matches import RunMatches
 from rankframe.io.batches import load
 from rankframe.io.opening import open_table
@@ -244,11 +244,11 @@ def test_each_cutoff_is_evaluated_twice_and_what_is_searched_twice_more(
 ) -> None:
     asked = []
 
-    def counting(plan: Plan, rows: Rows) -> PerQuery:
+    def counting(plan: Plan, rows: Rows) -> pl.DataFrame:
         asked.append(plan.labels)
-        return per_query_values(plan, rows)
+        return compute_values(plan, rows)
 
-    monkeypatch.setattr(holes, "per_query_values", counting)
+    monkeypatch.setattr(holes, "compute_values", counting)
     scenarios(random_case(1), ["ndcg@5", "map", "precision(rel=2)@5", "mrr"])
     assert asked == [*[["ndcg@5", "precision(rel=2)@5"], ["map", "mrr"]] * 2,
                      ["ndcg@5"], ["ndcg@5"], ["map"], ["map"]]  # fmt: skip

@@ -31,7 +31,7 @@ from rankframe.engine.judged_metrics import (
 )
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import Held
-from rankframe.engine.plan import PerQuery, Plan, per_query_values
+from rankframe.engine.plan import Plan, compute_values, copy_values
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithHoles, unlisted_holes
 from rankframe.io.queries import Attributes, QueryAttributes
@@ -279,14 +279,14 @@ class _Unjudged:
         part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
 
-        def evaluate(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
+        def evaluate(block: tuple[int, int]) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
             judged = JudgedFrame(
                 part.some(*block),
                 rel=self.policies.rel,
                 max_grade=highest,
                 settle=DOC in plan.columns,
             )
-            return per_query_values(plan, judged), evaluated_queries(judged, self.policies)
+            return compute_values(plan, judged), evaluated_queries(judged, self.policies)
 
         blocks = (
             [(0, len(part.starts))]
@@ -295,12 +295,12 @@ class _Unjudged:
         )
         with ThreadPoolExecutor(workers()) as pool:
             values, kept = zip(*pool.map(evaluate, blocks), strict=True)
-        computed, keep = PerQuery.joined(values, ordered=True), np.concatenate(kept)
+        computed, keep = pl.concat(values), np.concatenate(kept)
         if self.kind is not None:
             keep = keep[self.kind]
-            computed = computed.spread(self.kind, self.queries)
+            computed = copy_values(computed, self.kind, self.queries)
         weights = None if self.weights is None else self.weights[keep]
-        computed = computed.kept(keep)
+        computed = computed.filter(pl.Series(keep))
         return {metric.label: average_values(metric, computed, weights) for metric in metrics}
 
 

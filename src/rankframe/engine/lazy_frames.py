@@ -38,7 +38,7 @@ from rankframe.core.options import (
 from rankframe.engine.document_metrics import documents_frame
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.pair_metrics import Pairing
+from rankframe.engine.pair_evaluation import Pairing
 from rankframe.engine.retrieved_metrics import Frames, RetrievedMetrics, SideInputs
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.judged import JudgedFrame
@@ -309,7 +309,7 @@ def pair(
 
     def make(needed: set[str]) -> pl.DataFrame:
         names = {QUERY, *needed}
-        frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(names))
+        frames = Pairing.from_rankings(*sides, policies).each(lambda pairs: pairs.frame(names))
         return pl.concat(frames).sort(QUERY, maintain_order=True)
 
     return lazy_frame(PAIR_FRAME.schema_at(ties="wab", k=cutoffs), make)

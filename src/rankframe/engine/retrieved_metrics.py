@@ -19,7 +19,14 @@ from rankframe.core.options import Policies
 from rankframe.engine.document_metrics import ItemsBy, is_by_value
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.ledger import RunCounts
-from rankframe.engine.plan import PerQuery, Plan, check_columns, compile_plan, per_query_values
+from rankframe.engine.plan import (
+    Plan,
+    check_columns,
+    compile_plan,
+    compute_values,
+    concat_values,
+    empty_values,
+)
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.exposure import Exposure
 from rankframe.frames.retrieved import BESIDE, ShownRows
@@ -217,7 +224,7 @@ class RetrievedValues:
 
     metrics: RetrievedMetrics
     sides: Sides
-    parts: list[PerQuery] = field(default_factory=list)
+    parts: list[pl.DataFrame] = field(default_factory=list)
     counts: RunCounts = field(default_factory=RunCounts)
     exposure: Exposure | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -230,12 +237,12 @@ class RetrievedValues:
         looked_at = metrics.plan.metrics or metrics.documents
         values = None
         if len(rows.rows) and looked_at:
-            values = per_query_values(metrics.plan, rows)  # pyright: ignore[reportArgumentType]
+            values = compute_values(metrics.plan, rows)  # pyright: ignore[reportArgumentType]
         slices: tuple[NDArray[np.int64], ...] = ()
         if metrics.documents and metrics.attributes is not None:
             slices = metrics.attributes.look_up(rows.queries).slices
         counts = RunCounts(
-            run_rows=batch.height,
+            right_rows=batch.height,
             lists=len(rows.lists),
             retrieved=len(rows.rows),
             unknown=int((rows.numbers < 0).sum()),
@@ -248,10 +255,10 @@ class RetrievedValues:
                 self.exposure = self.exposure or metrics.no_exposure()
                 self.exposure.add(rows, slices)
 
-    def finish(self) -> tuple[PerQuery, RunCounts]:
+    def finish(self) -> tuple[pl.DataFrame, RunCounts]:
         """Return the values of all queries in byte order, and what was counted."""
-        parts = [PerQuery.empty(self.metrics.plan.metrics), *self.parts]
-        return PerQuery.joined(parts, ordered=False), replace(self.counts, exposure=self.exposure)
+        parts = [empty_values(self.metrics.plan.metrics), *self.parts]
+        return concat_values(parts), replace(self.counts, exposure=self.exposure)
 
 
 def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: Catalogue) -> None:

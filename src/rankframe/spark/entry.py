@@ -26,11 +26,16 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
-from rankframe.engine.agree import pair_evaluation
 from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
-from rankframe.engine.evaluation import RUN_FRAMES, Evaluation, passed_inputs, refuse_whole_input
+from rankframe.engine.evaluation import (
+    RUN_FRAMES,
+    RunEvaluation,
+    passed_inputs,
+    refuse_whole_input,
+)
 from rankframe.engine.judged_metrics import refuse_grades
+from rankframe.engine.pair_evaluation import PairEvaluation
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
 from rankframe.io.inputs import (
@@ -127,7 +132,7 @@ def evaluate(
     passed = passed_inputs(policies, judgments=judged is not None)
     # What was read here is not sent again.
     sent = replace(policies, train=None, items=None, catalogue=None, reference=None)
-    evaluation = Evaluation.from_metrics(
+    evaluation = RunEvaluation.from_metrics(
         requested, sent, passed, attributes=attributes, intervals=intervals
     )
     sliced = None
@@ -199,7 +204,7 @@ def agree(
         columns: names in your data, as in `rf.agree`.
     """
     policies = PairPolicies.from_options(options)
-    evaluation = pair_evaluation(metrics, policies, Intervals.from_options(options))
+    evaluation = PairEvaluation.from_metrics(metrics, policies, Intervals.from_options(options))
     check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (

@@ -1,4 +1,4 @@
-"""Metrics over two rankings of the same queries: the first held by query, the second read once."""
+"""Evaluate two rankings of the same queries: the first is indexed, the second is read once."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.columns import PAIR_FRAME, QUERY
-from rankframe.core.errors import DuplicateError, MetricParameterError
-from rankframe.core.options import PairPolicies
-from rankframe.engine.ledger import PairCounts
-from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
+from rankframe.core.errors import DuplicateError, MetricParameterError, NoSharedQueryError
+from rankframe.core.options import Intervals, PairPolicies, Report
+from rankframe.engine.accumulator import Accumulator, Averages
+from rankframe.engine.evaluation import Evaluation, FindIds, Sides, report_rows
+from rankframe.engine.ledger import Counts, Item, PairCounts, pair_items
+from rankframe.engine.plan import Plan, compile_plan, compute_values
 from rankframe.frames.pair import Pairs
 from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches, load_unique
-from rankframe.io.input_table import InputTable, comparable
+from rankframe.io.input_table import InputTable, comparable, part_of
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.matching import QueryIndex
 from rankframe.kernel.reading import BATCH_ROWS, OnProgress, ignore_progress, read_batches, workers
@@ -32,7 +34,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pairing:
-    """Two rankings whose queries are compared."""
+    """Compare the queries of two rankings."""
 
     a: InputTable
     index: QueryIndex
@@ -40,8 +42,8 @@ class Pairing:
     policies: PairPolicies
 
     @classmethod
-    def of(cls, a: InputTable, b: InputTable, policies: PairPolicies) -> Pairing:
-        """Read the first; the second is not read yet."""
+    def from_rankings(cls, a: InputTable, b: InputTable, policies: PairPolicies) -> Pairing:
+        """Read the first ranking; the second one is not read yet."""
         left, right = comparable(a, b)
         return cls(a, index_ranking(Batches(a, left).whole()), Batches(b, right), policies)
 
@@ -95,32 +97,63 @@ class _PairBatches(Generic[T]):
 PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 
 
-def pair_plan(metrics: Metrics) -> Plan:
-    """Compile metrics over the pair frame."""
-    plan = compile_plan(resolve(metrics, "pair", any_average=True), PAIR_FRAME)
-    if taken := [label for label in plan.labels if label in PAIR_COUNTS]:
-        raise MetricParameterError(
-            f"{taken[0]!r} is a column of every result: give the expression another name."
-        )
-    return plan
-
-
 @dataclass(frozen=True)
-class PairMetrics:
-    """Compute metrics over the pair frame."""
+class PairEvaluation(Evaluation):
+    """Evaluate metrics over the pair frame of two rankings."""
 
-    plan: Plan
+    roles = ("a", "b")
+    counts = PairCounts
     policies: PairPolicies
-    # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
-    row_bytes: ClassVar[tuple[int, int]] = (140, 110)
+    plan: Plan
 
-    def compute(self, pairs: Pairs) -> tuple[PerQuery, PairCounts]:
-        """Compute the values of some queries."""
-        values = per_query_values(self.plan, pairs)
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """Return the bytes that a row of each side takes at the peak, short ids included."""
+        return 140, 110  # measured
+
+    @classmethod
+    def from_metrics(
+        cls, metrics: Metrics, policies: PairPolicies, intervals: Intervals
+    ) -> PairEvaluation:
+        """Compile metrics over the pair frame."""
+        plan = compile_plan(resolve(metrics, "pair", any_average=True), PAIR_FRAME)
+        if taken := [label for label in plan.labels if label in PAIR_COUNTS]:
+            raise MetricParameterError(
+                f"{taken[0]!r} is a column of every result: give the expression another name."
+            )
+        return cls(plan.metrics, policies, Averages(plan.metrics, intervals), plan)
+
+    def evaluate_in_memory(
+        self, left: InputTable | None, right: InputTable, on_progress: Report | None = None
+    ) -> list[Accumulator]:
+        """Read the first ranking, then the second one once, and evaluate queries in batches."""
+        assert left is not None  # a comparison has two sides
+        pairing = Pairing.from_rankings(left, right, self.policies)
+        return pairing.each(self._evaluate_pairs, report_rows(left, right, on_progress))
+
+    def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
+        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        sides = part_of(left, "ranking a"), part_of(right, "ranking b")
+        return self.merge(self.evaluate_in_memory(*sides))
+
+    def _evaluate_pairs(self, pairs: Pairs) -> Accumulator:
+        values = compute_values(self.plan, pairs)
         lengths = zip(PAIR_COUNTS, (pairs.a.length, pairs.b.length, pairs.n_shared), strict=True)
         numbers = [pl.Series(name, counts) for name, counts in lengths]
-        values = PerQuery(values.rows.select(QUERY, *numbers, pl.exclude(QUERY)))
+        values = values.select(QUERY, *numbers, pl.exclude(QUERY))
         if self.policies.unmatched_queries == "skip":
-            values = values.kept((pairs.a.length > 0) & (pairs.b.length > 0))
+            values = values.filter(pl.Series((pairs.a.length > 0) & (pairs.b.length > 0)))
         drops = self.policies.duplicates == "keep_best"
-        return values, PairCounts.from_pairs(pairs, compared=values.height, drops=drops)
+        counts = PairCounts.from_pairs(pairs, drops=drops)
+        return Accumulator.from_values(self.averages, values, counts)
+
+    def check(self, accumulator: Accumulator, find_ids: FindIds) -> None:
+        """Refuse rankings that have no query in common."""
+        if not cast("PairCounts", accumulator.counts).shared_queries:
+            raise NoSharedQueryError(*find_ids(QUERY))
+
+    def items(self, counts: Counts, sides: Sides) -> list[Item]:
+        """List what was counted of both rankings."""
+        a, b = sides
+        assert a is not None  # a comparison has two sides
+        return pair_items(cast("PairCounts", counts), a, b)
