@@ -289,6 +289,7 @@ class SliceSums:
         replicates = {} if by_t else self._draw(metrics, intervals)
         finished: list[Sums] = []
         bounds: list[Bounds | None] = []
+        kept: dict[int, Floats] = {}
         for place, sums in enumerate(self.sums, self.first):
             metric, bound = metrics[place], None
             if by_t or (metric.level is not None and intervals.ci is not None):
@@ -296,6 +297,8 @@ class SliceSums:
             elif place in replicates:
                 drawn = replicates[place]
                 bound = percentile_interval(drawn, sums.queries, intervals.confidence)
+                if place in keep:
+                    kept[place] = drawn
             bounds.append(bound)
             if metric.level is not None:  # of the values, of which there may be many
                 sums = replace(sums, values=None, settled=sums.average(metric))  # noqa: PLW2901
@@ -305,7 +308,7 @@ class SliceSums:
             sums=tuple(finished),
             buckets=None,
             bounds=tuple(bounds),
-            replicates={place: replicates[place] for place in replicates.keys() & set(keep)},
+            replicates=kept,
         )
 
     def _draw(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
@@ -481,7 +484,8 @@ class Accumulator:
         `keep`: by the number of an attribute, metrics whose replicates are kept, for gaps.
         """
         metrics, intervals = self.averages.metrics, self.averages.intervals
-        slices = {WHOLE: SliceSums.empty(metrics)} | self.slices
-        for key in sorted(slices):
-            slices[key] = slices.pop(key).finish(metrics, intervals, keep.get(key[0], ()))
-        return slices
+        finished: dict[SliceKey, SliceSums] = {}
+        for key in sorted({WHOLE, *self.slices}):
+            sums = self.slices[key] if key in self.slices else SliceSums.empty(metrics)
+            finished[key] = sums.finish(metrics, intervals, keep.get(key[0], ()))
+        return finished

@@ -204,14 +204,26 @@ class RunEvaluation(Evaluation):
         metrics: Sequence[Metric],
         policies: Policies,
         inputs: Collection[str],
+        open_catalogue: Callable[[], Catalogue],
         *,
         attributes: Attributes | None = None,
+        slices: Attributes | None = None,
         intervals: Intervals | None = None,
+        items_by: ItemsBy | None = None,
         summed: bool = True,
     ) -> RunEvaluation:
-        """Return the evaluation of those metrics that look at judgments.
+        """Return the evaluation of metrics, whatever frames they look at.
 
-        `inputs`: which optional inputs were passed (see `passed_inputs`).
+        Args:
+            metrics: as they were requested, gaps between slices included.
+            policies: what counts.
+            inputs: which optional inputs were passed (see `passed_inputs`).
+            open_catalogue: is called where metrics look at what was retrieved.
+            attributes: weights and slices of queries.
+            slices: slices of metrics over documents, where they are not among the attributes.
+            intervals: which intervals averages get.
+            items_by: slices of the items.
+            summed: whether values per query are summed up.
         """
         if not set(inputs) - {"qrels"}:
             _refuse_unknown(metrics)
@@ -224,33 +236,18 @@ class RunEvaluation(Evaluation):
         averaged = tuple([m for m in metrics if m.frame not in ("documents", "gap")])
         averages = Averages(averaged, intervals or Intervals(), attributes, summed)
         over_judgments = JudgedMetrics(judged_plan(judged), policies) if judged else None
-        return cls(tuple(metrics), policies, averages, over_judgments)
-
-    @property
-    def looks_at_retrieved(self) -> bool:
-        """Return whether any metric looks at what was retrieved, judged or not."""
-        return any(metric.frame in _RETRIEVED_FRAMES for metric in self.metrics)
-
-    def with_retrieved(
-        self,
-        catalogue: Catalogue,
-        inputs: Collection[str],
-        slices: Attributes | None = None,
-        items_by: ItemsBy | None = None,
-    ) -> RunEvaluation:
-        """Return an evaluation that computes its metrics of retrieved documents, too.
-
-        `inputs`: which optional inputs were passed.
-        """
-        retrieved = RetrievedMetrics.from_metrics(
-            [metric for metric in self.metrics if metric.frame in _RETRIEVED_FRAMES],
-            self.policies,
-            catalogue,
-            inputs=inputs,
-            attributes=slices or self.averages.attributes,
-            items_by=items_by,
-        )
-        return replace(self, retrieved=retrieved)
+        over_retrieved = [metric for metric in metrics if metric.frame in _RETRIEVED_FRAMES]
+        retrieved = None
+        if over_retrieved or items_by is not None:
+            retrieved = RetrievedMetrics.from_metrics(
+                over_retrieved,
+                policies,
+                open_catalogue(),
+                inputs=inputs,
+                attributes=slices or attributes,
+                items_by=items_by,
+            )
+        return cls(tuple(metrics), policies, averages, over_judgments, retrieved)
 
     def with_max_grade(self, highest: float) -> RunEvaluation:
         """Return this evaluation, told the largest grade of all judgments."""
@@ -282,52 +279,37 @@ class RunEvaluation(Evaluation):
         return beside(*sides, limit=None if qrels is None else qrels.limit)
 
     def evaluate_in_memory(
-        self, left: InputTable | None, right: InputTable, on_progress: Report | None = None
-    ) -> Iterator[Accumulator]:
-        """Read the run once, and evaluate its queries in batches."""
-        if self.retrieved is None:
-            return self._evaluate_run(left, None, right, on_progress)
-        needed = self.retrieved.needed
-        if left is not None and self.judged is None and JUDGED in needed:
-            check_input(left)
-        rows = self._beside(left, needed).frame.collect(engine="streaming")
-        return self._evaluate_run(left, rows, right, on_progress)
-
-    def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries of which all rows, of both sides, are here, in any order."""
-        judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
-        qrels, run = part_of(judgments.drop(WHAT, strict=False), "qrels"), part_of(right, "run")
-        rows = None if self.retrieved is None else left
-        return self.merge(self._evaluate_run(qrels, rows, run))
-
-    def _evaluate_run(
         self,
-        qrels: InputTable | None,
-        rows: pl.DataFrame | None,
-        run: InputTable,
+        left: InputTable | None,
+        right: InputTable,
         on_progress: Report | None = None,
+        rows: pl.DataFrame | None = None,
     ) -> Iterator[Accumulator]:
-        """Read a run once, and evaluate it.
+        """Read the run once, and evaluate its queries in batches.
 
         Args:
-            qrels: the judgments.
-            rows: judgments and other inputs by document, if metrics look at what was retrieved.
-            run: the rows of the run, in any order.
+            left: the judgments.
+            right: the rows of the run, in any order.
             on_progress: is called as rows are done.
+            rows: judgments and all other inputs by document (default: they are read).
         """
         judged = lookup = None
         if self.judged is not None:
-            judged, lookup = self._open(qrels, run)
-        report = report_rows(None if lookup is None else qrels, run, on_progress)
-        if rows is None:
+            judged, lookup = self._open(left, right)
+        report = report_rows(None if lookup is None else left, right, on_progress)
+        if self.retrieved is None:
             assert judged is not None  # metrics look at one or the other
             assert lookup is not None
             yield from self._evaluate_judged(judged, lookup.found(report))
             return
-        assert self.retrieved is not None
+        if rows is None:
+            needed = self.retrieved.needed
+            if left is not None and judged is None and JUDGED in needed:
+                check_input(left)
+            rows = self._beside(left, needed).frame.collect(engine="streaming")
         start = self.retrieved.start(rows)
         reading = read_batches(
-            Batches(run, run.frame),
+            Batches(right, right.frame),
             lambda: _Reading(start(), None if lookup is None else lookup.nothing_found()),
             report,
             heavy=True,
@@ -342,6 +324,12 @@ class RunEvaluation(Evaluation):
                 counts = counts.merge(block_counts)
         counts = replace(counts, left_rows=rows.height)
         yield Accumulator.from_values(self.averages, values, counts)
+
+    def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
+        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
+        qrels = part_of(judgments.drop(WHAT, strict=False), "qrels")
+        return self.merge(self.evaluate_in_memory(qrels, part_of(right, "run"), rows=left))
 
     def _evaluate_judged(self, judged: JudgedMetrics, found: RunMatches) -> Iterator[Accumulator]:
         """Evaluate a run that was looked up in judgments: yield its counts, then values."""
@@ -460,33 +448,38 @@ def prepare_evaluation(
     items_by: ItemsBy | None = None,
     summed: bool = True,
 ) -> RunEvaluation:
-    """Return the evaluation of metrics, whatever frames they look at, and open what they need.
+    """Return the evaluation of metrics, and open what it needs beside the run and the judgments.
 
     Args:
-        metrics: as they were requested, gaps between slices included.
-        policies: what counts.
+        metrics: as they were requested (see `RunEvaluation.from_metrics`, as for the others).
+        policies: what counts, and the other inputs.
         judgments: whether there are any.
         columns: names in the data.
         attributes: weights and slices of queries.
-        slices: slices of metrics over documents, where they are not among the attributes.
+        slices: slices of metrics over documents.
         intervals: which intervals averages get.
         limit: how many bytes the work may take.
         items_by: slices of the items.
         summed: whether values per query are summed up.
     """
-    inputs = passed_inputs(policies, judgments=judgments)
+    side_inputs = SideInputs(policies, columns, limit)
     evaluation = RunEvaluation.from_metrics(
-        metrics, policies, inputs, attributes=attributes, intervals=intervals, summed=summed
+        metrics,
+        policies,
+        passed_inputs(policies, judgments=judgments),
+        lambda: side_inputs.catalogue,
+        attributes=attributes,
+        slices=slices,
+        intervals=intervals,
+        items_by=items_by,
+        summed=summed,
     )
-    if items_by is None and not evaluation.looks_at_retrieved:
+    if evaluation.retrieved is None:
         refuse_idle(policies)
         return evaluation
-    side_inputs = SideInputs(policies, columns, limit)
-    train, reference = side_inputs.train, side_inputs.reference
-    if reference is not None:
-        check_input(reference)
-    evaluation = evaluation.with_retrieved(side_inputs.catalogue, inputs, slices, items_by)
-    return replace(evaluation, train=train, reference=reference)
+    if side_inputs.reference is not None:
+        check_input(side_inputs.reference)
+    return replace(evaluation, train=side_inputs.train, reference=side_inputs.reference)
 
 
 def passed_inputs(policies: Policies, *, judgments: bool) -> set[str]:

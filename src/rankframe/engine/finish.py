@@ -97,9 +97,12 @@ def finish(
             name = attributes.name(*key)
             by_name[name] = of_slice
             slices.append(mark_slice(rows, *name))
-    gaps, items = summarise_gaps(evaluation.metrics, metrics, by_name, intervals)
+    items: list[Item] = []
+    if attributes is not None:
+        gaps, items = summarise_gaps(evaluation.metrics, metrics, by_name, intervals)
+        summary = pl.concat([summary, gaps])
     return Result(
-        summary=pl.concat([summary, gaps]).sort(in_order),
+        summary=summary.sort(in_order),
         per_query=metric_values(accumulator.join()),
         ledger=evaluation.ledger(counts, sides, items),
         slices=pl.concat(slices),

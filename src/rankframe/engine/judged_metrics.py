@@ -74,7 +74,6 @@ class JudgedMetrics:
             use: is called with the values and counts of each block, on the thread that made them.
             attributes: whether `use` looks queries up in a frame of them.
         """
-        _refuse_without_subtopics(self.plan, found.judgments.subtopics)
         blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else _BLOCK_ROWS)
         if self.plan.whole_input:
             blocks = [(0, len(found.judgments.starts))]
@@ -91,7 +90,6 @@ class JudgedMetrics:
 
     def values(self, found: RunMatches) -> pl.DataFrame:
         """Compute the values of all evaluated queries, in byte order, on this thread."""
-        _refuse_without_subtopics(self.plan, found.judgments.subtopics)
         parts = [empty_values(self.plan.metrics)]
         blocks = found.judgments.blocks(_BLOCK_ROWS)
         parts += (self._compute(found.select(*block))[0] for block in blocks)
@@ -102,8 +100,20 @@ class JudgedMetrics:
         rel, by_subtopic = self.policies.rel, self.plan.subtopics
         ids = DOC in self.plan.columns
         judged = JudgedFrame(part, rel=rel, max_grade=self.max_grade, settle=ids)
-        values = self._judged_values(part, judged)
+        few, numbers = find_patterns(part) if depends_on_ranks_alone(self.plan) else (part, None)
+        if few is part or numbers is None:
+            values = compute_values(self.plan, judged)
+        else:  # once for all queries that are alike
+            patterns = JudgedFrame(few, rel=rel, max_grade=self.max_grade)
+            values = copy_values(compute_values(self.plan, patterns), numbers, judged.queries)
         if by_subtopic is not None:
+            if part.subtopics is None:
+                raise MetricParameterError(
+                    f"{by_subtopic.metrics[0].label!r} looks at groups (subtopics, facts) of "
+                    "judgments, and qrels has no such column. If it has one, name it: ",
+                    Option("columns", {"qrels": {GROUP: "…"}}),
+                    ".",
+                )
             subtopics = SubtopicFrame(
                 part,
                 rel=rel,
@@ -117,15 +127,6 @@ class JudgedMetrics:
         if not evaluated.all():
             values = values.filter(pl.Series(evaluated))
         return values, judged, evaluated
-
-    def _judged_values(self, part: MatchedJudgments, judged: JudgedFrame) -> pl.DataFrame:
-        """Compute values over the judged frame: once for all queries that are alike."""
-        if depends_on_ranks_alone(self.plan):
-            few, numbers = find_patterns(part)
-            if few is not part:
-                few = JudgedFrame(few, rel=self.policies.rel, max_grade=self.max_grade)
-                return copy_values(compute_values(self.plan, few), numbers, judged.queries)
-        return compute_values(self.plan, judged)
 
 
 def evaluated_queries(judged: JudgedFrame, policies: Policies) -> Flags:
@@ -148,17 +149,6 @@ def deepest_rank(metrics: Sequence[Metric], *depths: int) -> int | None:
     cutoffs = [*(metric.params.get("k") for metric in metrics), *depths]
     finite = [k for k in cutoffs if k is not None]
     return max(finite, default=None) if len(finite) == len(cutoffs) else None
-
-
-def _refuse_without_subtopics(plan: Plan, subtopics: object) -> None:
-    """Refuse metrics over subtopics where judgments have none."""
-    if plan.subtopics is not None and subtopics is None:
-        raise MetricParameterError(
-            f"{plan.subtopics.metrics[0].label!r} looks at groups (subtopics, facts) of judgments, "
-            "and qrels has no such column. If it has one, name it: ",
-            Option("columns", {"qrels": {GROUP: "…"}}),
-            ".",
-        )
 
 
 _LARGEST_EXPONENT = 1000.0

@@ -184,8 +184,10 @@ def count_partitions(
     A `max_memory` that one query alone exceeds is refused.
     """
     limit = shared_limit(sides, max_memory)
-    needs = [estimated_need(side, size, limit) for side, size in zip(sides, row_bytes, strict=True)]
-    partitions = partitions_for(sum(needs), limit)
+    need = 0
+    for side, size in zip(sides, row_bytes, strict=True):
+        need += estimated_need(side, size, limit)
+    partitions = partitions_for(need, limit)
     if partitions > 1 and max_memory is not None:
         refuse_too_large_a_query(sides, row_bytes, limit)
     return partitions

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -26,8 +27,8 @@ from rankframe.metrics.parts import Parts, Ratio
 
 # How many parts are computed at a time: bounds the memory of many metrics and cutoffs.
 _PARTS_AT_ONCE = 12
-_REDUCE = {"sum": np.add.reduceat, "max": np.maximum.reduceat}
-_CODE = "_query"
+_REDUCE = {"sum": np.add.reduceat, "max": np.maximum.reduceat, "first": np.take}
+_CODE = "\0query"
 # The ends of the names of columns with the numerators and denominators of a metric.
 ABOVE, BELOW = "\0above", "\0below"
 _SIDES = ("", ABOVE, BELOW)
@@ -70,6 +71,8 @@ class Plan:
     parts: Parts
     over_parts: Expressions
     over_rows: Expressions
+    # the columns of the values
+    names: Sequence[str]
     # the plan of metrics over subtopics of the same queries
     subtopics: Plan | None = None
 
@@ -91,7 +94,7 @@ class Plan:
     @property
     def whole_input(self) -> bool:
         """Return whether a metric looks at all queries at once: they cannot be partitioned."""
-        return any(metric.whole_input for metric in self.metrics)
+        return any(map(attrgetter("whole_input"), self.metrics))
 
 
 def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
@@ -105,14 +108,16 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
     for metric in metrics:
         value, own_parts = metric.over_parts
         values = _name_sides(metric, value)
-        roots = {name for expression in values.values() for name in expression.meta.root_names()}
-        if metric.definition is not None and roots <= own_parts.keys():
+        roots = [set(expression.meta.root_names()) for expression in values.values()]
+        if metric.definition is not None and own_parts.keys() >= set().union(*roots):
             parts |= own_parts
             over_parts |= values
         else:
             over_rows |= _name_sides(metric, metric.build())
     check_columns(over_rows, columns)
-    return Plan(tuple(metrics), parts, over_parts, over_rows)
+    labels = [metric.label for metric in metrics]
+    names = _order_columns(labels, {**over_parts, **over_rows})
+    return Plan(tuple(metrics), parts, over_parts, over_rows, names)
 
 
 def check_columns(expressions: Expressions, columns: FrameColumns) -> None:
@@ -127,13 +132,16 @@ def check_columns(expressions: Expressions, columns: FrameColumns) -> None:
 
 
 def _name_sides(metric: Metric, value: pl.Expr | Ratio) -> Expressions:
-    """Return the expressions of a metric by the names of their columns."""
-    if not isinstance(value, Ratio):
-        return {metric.label: value}
-    if metric.average != "micro":
-        return {metric.label: value.expr}
-    sides = (value.expr, value.numerator, value.denominator)
-    return dict(zip([metric.label + side for side in _SIDES], sides, strict=True))
+    """Return the expressions of a metric under the names of their columns."""
+    sides = [value]
+    if isinstance(value, Ratio):
+        sides = [value.expr]
+        if metric.average == "micro":
+            sides += [value.numerator, value.denominator]
+    expressions: Expressions = {}
+    for end, expression in zip(_SIDES, sides, strict=False):
+        expressions[metric.label + end] = expression.alias(metric.label + end)
+    return expressions
 
 
 def compute_values(plan: Plan, source: Rows) -> pl.DataFrame:
@@ -146,26 +154,14 @@ def compute_values(plan: Plan, source: Rows) -> pl.DataFrame:
         terms = rows.select([plan.parts[name][0].alias(name) for name in batch])
         for name in batch:
             numbers, how = terms[name].to_numpy(), plan.parts[name][1]
-            first_rows = how == "first"
-            reduced[name] = (
-                numbers[source.starts] if first_rows else _REDUCE[how](numbers, source.starts)
-            )
+            reduced[name] = _REDUCE[how](numbers, source.starts)
     columns: dict[str, pl.Series] = {}
     if plan.over_parts:
-        computed = pl.DataFrame(reduced).select(_number_expressions(plan.over_parts))
-        columns |= zip(plan.over_parts, computed, strict=True)
+        columns = pl.DataFrame(reduced).select(plan.over_parts.values()).to_dict()
     if plan.over_rows:
-        columns |= zip(
-            plan.over_rows, _aggregate_rows(plan.over_rows, rows, source.code), strict=True
-        )
-    names = _order_columns(plan.labels, columns)
-    values = [columns[name].cast(pl.Float64).alias(name) for name in names]
+        columns |= _aggregate_rows(plan.over_rows, rows, source.code).to_dict()
+    values = [columns[name].cast(pl.Float64) for name in plan.names]
     return pl.DataFrame([source.queries.alias(QUERY), *values])
-
-
-def _number_expressions(expressions: Expressions) -> list[pl.Expr]:
-    """Name expressions by numbers: to polars, a label such as `^ndcg.*$` is a pattern."""
-    return [expression.alias(str(i)) for i, expression in enumerate(expressions.values())]
 
 
 def _aggregate_rows(
@@ -178,7 +174,7 @@ def _aggregate_rows(
         values = (
             numbered.lazy()
             .group_by(_CODE, maintain_order=True)
-            .agg(_number_expressions(expressions))
+            .agg(expressions.values())
             .drop(_CODE)
             .collect(engine="in-memory")
         )

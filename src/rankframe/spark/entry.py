@@ -132,20 +132,27 @@ def evaluate(
     passed = passed_inputs(policies, judgments=judged is not None)
     # What was read here is not sent again.
     sent = replace(policies, train=None, items=None, catalogue=None, reference=None)
-    evaluation = RunEvaluation.from_metrics(
-        requested, sent, passed, attributes=attributes, intervals=intervals
-    )
     sliced = None
     if items_by is not None:
         sliced = ItemsBy.from_names(items_by, averaged, judgments=judged is not None)
-    if sliced is not None or evaluation.looks_at_retrieved:
+
+    def open_catalogue() -> Catalogue:
         items, catalogue = (
             collect(source) if is_spark_frame(source) else source
             for source in (policies.items, policies.catalogue)
         )
         trained = None if train is None else _count_trained(train)
-        candidates = Catalogue.of(trained, items, catalogue, columns)
-        evaluation = evaluation.with_retrieved(candidates, passed, items_by=sliced)
+        return Catalogue.of(trained, items, catalogue, columns)
+
+    evaluation = RunEvaluation.from_metrics(
+        requested,
+        sent,
+        passed,
+        open_catalogue,
+        attributes=attributes,
+        intervals=intervals,
+        items_by=sliced,
+    )
     if judged is not None:
         evaluation = evaluation.with_max_grade(_checked_grades(averaged, judged))
     needed = {"run"} if evaluation.judged is None else {JUDGED, "run"}
