@@ -142,7 +142,7 @@ def _summarise_documents(
     aggregates = [Aggregate(None, 0)] * len(metrics)
     if over is not None:
         with_intervals = intervals.ci is not None and key == WHOLE
-        aggregates = over.of(metrics, key, groups=with_intervals)
+        aggregates = over.aggregate(metrics, key, groups=with_intervals)
     rows = []
     for metric, aggregate in zip(metrics, aggregates, strict=True):
         bounds = aggregate.bounds(intervals.confidence) or (None, None)
