@@ -36,7 +36,7 @@ EVERYTHING = [*names_over("judged"), *AT_K, "precision(average=micro)@3", "gm_ma
 def looked_up(qrels: Any, run: Any, metrics: Sequence[Metric], policies: Policies) -> RunMatches:
     plan = judged_plan(metrics)
     sides = open_table(qrels, "qrels"), open_table(run, "run")
-    return Lookup.of(
+    return Lookup.from_inputs(
         *sides, policies, plan.columns, listed=needs_documents(plan, policies), ids=True
     ).found()
 

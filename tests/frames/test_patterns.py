@@ -21,7 +21,9 @@ from rankframe.metrics.names import resolve
 
 def part_of(qrels: Any, run: Any, **options: Any) -> MatchedJudgments:
     policies = Policies(**options)
-    found = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), policies, []).found()
+    found = Lookup.from_inputs(
+        open_table(qrels, "qrels"), open_table(run, "run"), policies, []
+    ).found()
     return found.select()
 
 

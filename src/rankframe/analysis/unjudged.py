@@ -68,7 +68,9 @@ def with_bounds(
     listed, bounds = needs_documents(plan, policies), []
     for name, run in zip(names, tables.rights, strict=True):
         ids = DOC in plan.columns
-        lookup = Lookup.of(tables.left, run, policies, plan.columns, listed=listed, ids=ids)
+        lookup = Lookup.from_inputs(
+            tables.left, run, policies, plan.columns, listed=listed, ids=ids
+        )
         rows = bound_metrics(lookup.found(), metrics, policies=policies, attributes=weights)
         bounds.append(rows.with_columns(pl.lit(name).alias("system")))
     joined = values.join(
@@ -116,7 +118,8 @@ def bound_metrics(
     >>> from rankframe.io.opening import open_table
     >>> from rankframe.metrics.names import resolve
     >>> qrels, run = {"q": {"a": 2}}, {"q": {"a": 3.0, "x": 2.0, "y": 1.0}}
-    >>> lookup = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), Policies(), [])
+    >>> sides = open_table(qrels, "qrels"), open_table(run, "run")
+    >>> lookup = Lookup.from_inputs(*sides, Policies(), [])
     >>> bound_metrics(lookup.found(), resolve(["precision@2", "map", "lag"])).rows()
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]

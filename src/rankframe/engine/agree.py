@@ -1,4 +1,4 @@
-"""Two rankings side by side: how alike they are, query by query, without judgments."""
+"""Compare two rankings query by query, without judgments: the public function."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class _Counted:
 
     @classmethod
     def from_exposure(cls, exposure: Exposure, catalogue: Catalogue, key: SliceKey) -> _Counted:
-        """Arrange what was counted of all lists, or of those of a slice."""
+        """Arrange the counts of all lists, or of the lists of a slice."""
         buckets = len(exposure.cutoffs)
         whole = key == WHOLE
         rest = exposure.rest.select(-1) if whole else exposure.rest.select(*key)
@@ -299,7 +299,7 @@ _MOST_SLICES: Final = 1_000
 
 @dataclass(frozen=True)
 class ItemsBy:
-    """Attributes of documents to slice by, the last rank that counts, and whether hits do."""
+    """Name attributes of documents to slice by, the last rank that counts, and whether hits do."""
 
     names: tuple[str, ...]
     k: int

@@ -1,4 +1,4 @@
-"""The evaluation: metrics over frames, computed for batches of whole queries and accumulated.
+"""Evaluate metrics over frames: values are computed for batches of whole queries, and accumulated.
 
 A metric names the frame that it looks at. Each frame that is needed is made from the same batch,
 so that the run is read once. Two inputs in memory, a partition out of core, and one on a Spark
@@ -348,7 +348,7 @@ class RunEvaluation(Evaluation):
         judged = self.judged
         assert judged is not None  # metrics look at judgments
         assert qrels is not None
-        lookup = Lookup.of(
+        lookup = Lookup.from_inputs(
             qrels,
             run,
             self.policies,

@@ -1,4 +1,4 @@
-"""Metrics over judgments: the judged and the subtopic frame of a run that was looked up in them."""
+"""Compute metrics over the judged and the subtopic frame of a run."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ _LARGEST_EXPONENT = 1000.0
 
 
 def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
-    """The largest grade; refuse grades that a metric's parameters do not foresee."""
+    """Return the largest grade; refuse grades that a metric's parameters do not foresee."""
     grade = pl.col(RELEVANCE)
     highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
 

@@ -1,4 +1,4 @@
-"""The ledger: what was read, matched and left out, and every policy in force; counts merge."""
+"""Count what was read, matched and left out, and list the counts and policies in the ledger."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def judged_items(
     if counts.fingerprint is not None:
         items.append((FINGERPRINT, None, str(counts.fingerprint)))
     units, by = counts.run_units, "" if subtopics is None else f", by {subtopics!r}"
-    every = rel is None and counts.below_best and not counts.nonrelevant
+    all_relevant = rel is None and counts.below_best and not counts.nonrelevant
     return items + _counted_items(
         ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores"),
         ("queries_renumbered", counts.renumbered, _RENUMBERED),
@@ -273,7 +273,7 @@ def judged_items(
         ("queries_without_attributes", counts.absent or None, _ABSENT),
         (
             _ALL_RELEVANT,
-            counts.qrels_rows if every else None,
+            counts.qrels_rows if all_relevant else None,
             f"{EVERY_RELEVANT}: rel= (--rel) says from which grade on",
         ),
     )
@@ -286,13 +286,17 @@ def retrieved_items(
 
     `over_documents`: how many metrics look at documents; `depth`: of slices of the items.
     """
-    known, trained = len(catalogue.docs) > 0, catalogue.train_queries is not None
+    has_documents, trained = len(catalogue.docs) > 0, catalogue.train_queries is not None
     documents = "documents shown to them, as deep as metrics look"
     return _counted_items(
         ("shown_lists", counts.lists, "queries that are shown anything"),
         ("shown_documents", counts.retrieved, documents),
-        ("shown_unknown", counts.unknown if known else None, _UNKNOWN),
-        ("catalogue_documents", catalogue.size if known else None, "documents that could be shown"),
+        ("shown_unknown", counts.unknown if has_documents else None, _UNKNOWN),
+        (
+            "catalogue_documents",
+            catalogue.size if has_documents else None,
+            "documents that could be shown",
+        ),
         ("train_queries", catalogue.train_queries, "queries in train"),
         (
             "train_interactions",

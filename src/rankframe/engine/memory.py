@@ -29,8 +29,8 @@ _MOST_PARTITIONS = 1000  # more files than this cost more than they save
 # Rows by which the length of ids is estimated; where that matters, from all over the input. (Of
 # 8M rows in Parquet, the first take 5 ms, ten stretches 500.)
 _SAMPLE, _STRETCHES = 10_000, 10
-# An estimate by the first rows is good enough where the limit is this many times larger; where it
-# is so with ids of so many bytes a row, no rows are looked at.
+# An estimate by the first rows is good enough where the limit is `_PLENTY` times larger. Where it
+# is so even if the ids of a row took `_LONG` bytes, no rows are read.
 _PLENTY, _LONG = 8, 1000
 # What Python and polars take before any row is read, and with what they keep of rows that were
 # worked on; the least limit that was seen to be held.
@@ -129,8 +129,8 @@ def long_ids(lengths: Iterable[float | None]) -> int:
 def available(system: Path = Path("/")) -> int:
     """Return the number of bytes of memory that this process may take.
 
-    The memory of the machine counts, within the limits of the process's control group (a container,
-    a job of a scheduler) and of the groups around it.
+    It is the free memory of the machine, within the limits of the process's control group (a
+    container, a job of a scheduler) and of the groups around it.
     """
     try:
         text = (system / "proc/meminfo").read_text(encoding="ascii")
@@ -156,10 +156,10 @@ def available(system: Path = Path("/")) -> int:
 
 
 def _control_groups(system: Path) -> Iterator[Path]:
-    """Yield the folders that may hold limits of this process's control groups, of either version.
+    """Yield the folders that may hold limits of this process's control group, of either version.
 
-    A group's limits and those of all groups around it count. In a container, the group of the
-    process is often mounted at the top.
+    The folders of all groups around the group follow. In a container, the group is often mounted at
+    the top.
     """
     paths = {"": "/", "memory": "/"}
     with suppress(OSError):

@@ -54,7 +54,7 @@ EvaluatePartition: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], Accumulato
 
 @dataclass(frozen=True)
 class ValuesFile:
-    """A Parquet file for values per query, and what it says of itself when all are known."""
+    """Name a Parquet file for values per query, and make its metadata when all are known."""
 
     path: Path
     about: Callable[[Accumulator], About]
@@ -366,7 +366,7 @@ class HashedPartitions:
 
 @dataclass(frozen=True)
 class _File:
-    """Rows of an input, in order of their partitions."""
+    """Hold rows of an input, in order of their partitions."""
 
     path: Path
     # where each partition begins, and the end
@@ -397,7 +397,7 @@ class _File:
 
 @dataclass(frozen=True)
 class HashedInput:
-    """An input whose rows were dealt into partitions."""
+    """Hold an input whose rows were written into partitions."""
 
     table: InputTable
     partitions: int

@@ -37,7 +37,7 @@ Expressions: TypeAlias = dict[str, pl.Expr]
 
 
 class Rows(Protocol):
-    """A frame with the rows of many queries, sorted by query: the judged or the pair frame."""
+    """Provide the rows of many queries, sorted by query, such as the judged or the pair frame."""
 
     @property
     def queries(self) -> pl.Series:

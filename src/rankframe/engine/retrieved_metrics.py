@@ -199,26 +199,6 @@ class RetrievedMetrics:
 
 
 @dataclass(kw_only=True)
-class Frames:
-    """The shown frame, as it comes."""
-
-    catalogue: Catalogue
-    sides: Sides
-    policies: Policies
-    columns: Collection[str]
-    k: int | None = None
-    parts: list[pl.DataFrame] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, batch: Batch) -> None:
-        """Add the frame of a batch."""
-        rows = ShownRows.of(batch, self.sides, self.catalogue, self.policies, self.k)
-        part = rows.frame(self.columns)
-        with self._lock:
-            self.parts.append(part)
-
-
-@dataclass(kw_only=True)
 class RetrievedValues:
     """Accumulate the values of batches as they are read, on several threads."""
 

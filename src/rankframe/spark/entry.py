@@ -106,7 +106,7 @@ def evaluate(
     check_partitions(partitions)
     session = find_session(spark, (run, qrels, policies.train, policies.reference))
     attribute_rows = collect(queries) if is_spark_frame(queries) else queries
-    ways = with_gaps(by, requested, known=attribute_rows is not None)
+    ways = with_gaps(by, requested, has_queries=attribute_rows is not None)
     attributes = read_attributes(
         attribute_rows, by=ways, weight=weight, metrics=averaged, columns=columns
     )
