@@ -148,10 +148,9 @@ class Evaluation(ABC):
             on_progress=on_progress,
         )
 
+    @abstractmethod
     def left(self, left: InputTable | None) -> InputTable:
         """Return every input that the right input is compared with as one input."""
-        assert left is not None  # metrics look at judgments, or at two rankings
-        return left
 
     def empty(self) -> Accumulator:
         """Return the accumulator of no queries."""
@@ -269,7 +268,8 @@ class RunEvaluation(Evaluation):
     def left(self, left: InputTable | None) -> InputTable:
         """Return judgments and all other inputs beside the run as one input."""
         if self.retrieved is None:
-            return super().left(left)
+            assert left is not None  # metrics look at judgments
+            return left
         judged = set() if self.judged is None else {JUDGED}
         return self._beside(left, self.retrieved.needed | judged)
 

@@ -123,12 +123,16 @@ class PairEvaluation(Evaluation):
             )
         return cls(plan.metrics, policies, Averages(plan.metrics, intervals), plan)
 
+    def left(self, left: InputTable | None) -> InputTable:
+        """Return the first ranking."""
+        assert left is not None  # a comparison has two sides
+        return left
+
     def evaluate_in_memory(
         self, left: InputTable | None, right: InputTable, on_progress: Report | None = None
     ) -> list[Accumulator]:
         """Read the first ranking, then the second one once, and evaluate queries in batches."""
-        assert left is not None  # a comparison has two sides
-        pairing = Pairing.from_rankings(left, right, self.policies)
+        pairing = Pairing.from_rankings(self.left(left), right, self.policies)
         return pairing.each(self._evaluate_pairs, report_rows(left, right, on_progress))
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
@@ -154,6 +158,4 @@ class PairEvaluation(Evaluation):
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
         """List what was counted of both rankings."""
-        a, b = sides
-        assert a is not None  # a comparison has two sides
-        return pair_items(cast("PairCounts", counts), a, b)
+        return pair_items(cast("PairCounts", counts), self.left(sides[0]), sides[1])
