@@ -133,11 +133,9 @@ def check_columns(expressions: Expressions, columns: FrameColumns) -> None:
 
 def _name_sides(metric: Metric, value: pl.Expr | Ratio) -> Expressions:
     """Return the expressions of a metric under the names of their columns."""
-    sides = [value]
-    if isinstance(value, Ratio):
-        sides = [value.expr]
-        if metric.average == "micro":
-            sides += [value.numerator, value.denominator]
+    sides = [value.expr if isinstance(value, Ratio) else value]
+    if isinstance(value, Ratio) and metric.average == "micro":
+        sides += [value.numerator, value.denominator]
     expressions: Expressions = {}
     for end, expression in zip(_SIDES, sides, strict=False):
         expressions[metric.label + end] = expression.alias(metric.label + end)

@@ -1,4 +1,4 @@
-"""Metrics over what was retrieved: of each query, and how often each document was."""
+"""Compute metrics over retrieved documents, by query and over all queries."""
 
 from __future__ import annotations
 
@@ -174,11 +174,6 @@ class RetrievedMetrics:
             found |= {by: max(self.items_by.k, found.get(by, 0)) for by in self.items_by.names}
         return found
 
-    @property
-    def counts_documents(self) -> bool:
-        """Return whether it matters how often each document is retrieved."""
-        return bool(self.documents) or self.items_by is not None
-
     def no_exposure(self) -> Exposure:
         """Return the counts of how often documents were retrieved before anything was."""
         hits = self.items_by is not None and self.items_by.hits
@@ -231,7 +226,7 @@ class RetrievedValues:
             self.counts = self.counts.merge(counts)
             if values is not None:
                 self.parts.append(values)
-            if metrics.counts_documents:
+            if metrics.documents or metrics.items_by is not None:
                 self.exposure = self.exposure or metrics.no_exposure()
                 self.exposure.add(rows, slices)
 
