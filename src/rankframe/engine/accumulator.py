@@ -1,7 +1,8 @@
-"""Averages: the terms of metrics, their exact sums by slice, and the accumulator that merges them.
+"""Accumulate values per query, their exact sums by slice, and what was counted.
 
-Whatever is computed is independent for every query, and sums are exact: batches, partitions out of
-core and partitions on Spark workers merge in any order, to the same bits.
+`Terms` are what each query adds to the average of a metric, `Sums` their exact sums, `SliceSums`
+the sums of all metrics over a slice of the queries. Sums merge: batches, partitions out of core and
+partitions on Spark workers give the same bits in any order.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Terms:
         return Terms(values, self.defined[rows], above, below, self.ordered)
 
 
-# Of `Sums`, what is added up.
+# The fields of `Sums` that are added up.
 _SUMMED = (
     "above", "below", "total", "squares", "above_squares", "products", "below_squares",
 )  # fmt: skip
@@ -116,7 +117,7 @@ class Sums:
     queries: int
     above: Exact = _NOTHING
     below: Exact = _NOTHING
-    # of the values themselves
+    # sums of the values themselves
     total: Exact = _NOTHING
     squares: Exact = _NOTHING
     # above², above·below, below²
@@ -125,7 +126,7 @@ class Sums:
     below_squares: Exact = _NOTHING
     # the values in their order, where the average is one of them
     values: OrderedValues | None = None
-    # what that is, where nothing is to be added any more
+    # the average that is one of the values, once all values are in
     settled: float | None = None
 
     def merge(self, other: Sums) -> Sums:
