@@ -167,7 +167,7 @@ def test_only_what_is_asked_for_is_kept() -> None:
     assert found.score is None
     assert found.pool is None
     found = lookup(qrels, run.drop("score")).found()
-    assert found.tied_rank is not None
+    assert found.whole.tied_rank is not None
     assert found.pool is None
 
 

@@ -46,7 +46,7 @@ from rankframe.engine.result import PER_QUERY_FILE, about_frame
 from rankframe.engine.retrieved_metrics import RetrievedMetrics, RetrievedValues, SideInputs
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.matches import RunMatches
-from rankframe.frames.side_inputs import JUDGED, WHAT, beside
+from rankframe.frames.side_inputs import JUDGED, WHAT, combine_sides
 from rankframe.io.batches import Batches, check_input, count_rows
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns

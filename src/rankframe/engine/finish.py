@@ -131,7 +131,7 @@ def replicates_for_gaps(evaluation: Evaluation) -> dict[int, set[int]]:
     needed: dict[int, set[int]] = {}
     for metric in evaluation.metrics:
         if metric.gap is not None:
-            needed.setdefault(numbers[metric.gap.by], set()).add(places[metric.gap.of.label])
+            needed.setdefault(numbers[metric.gap.by], set()).add(places[metric.gap.metric.label])
     return needed
 
 

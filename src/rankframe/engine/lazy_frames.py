@@ -41,6 +41,7 @@ from rankframe.engine.lookup import Lookup
 from rankframe.engine.pair_evaluation import Pairing
 from rankframe.engine.retrieved_metrics import RetrievedMetrics, SideInputs
 from rankframe.frames.catalogue import Catalogue
+from rankframe.frames.column_frame import lazy_frame
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.lazy_frame import lazy_frame
 from rankframe.frames.retrieved import BESIDE, ShownRows
@@ -206,7 +207,7 @@ def retrieved(
 
     def make(needed: set[str]) -> pl.DataFrame:
         computed = catalogue.frame.without_parameters(needed)
-        needed_kinds = {what for name, what in BESIDE.items() if name in computed}
+        needed_kinds = {what for name, what in SIDE_OF_COLUMN.items() if name in computed}
         looked_at = [side if what in needed_kinds else None for what, side in enumerate(kinds)]
         for side in (looked_at[0], looked_at[2]):  # interactions were checked as they were counted
             if side is not None:
@@ -244,11 +245,11 @@ class _FrameParts:
 
 def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
     """Return the columns, with types, that the passed inputs allow to compute."""
-    lacking = {name for name, what in BESIDE.items() if what not in there}
+    lacking = {name for name, what in SIDE_OF_COLUMN.items() if what not in there}
     if catalogue.train_queries is None:
         lacking |= {"popularity", "interactions", "popularity_rank", "more_popular",
                     "train_queries", "train_interactions"}  # fmt: skip
-    if not catalogue.given:
+    if not catalogue.is_listed:
         lacking |= {"in_catalogue", "catalogue_size"}
     schema = {
         name: column.type
@@ -377,7 +378,7 @@ def exposure(
         metrics = RetrievedMetrics.from_metrics(
             resolve(f"coverage(count=true){depth}", "documents"), policies, catalogue, inputs=()
         )
-        nothing = beside(None, None, None).frame.collect()
+        nothing = combine_sides(None, None, None).frame.collect()
         exposure = read_batches(
             Batches(scanned, scanned.frame), metrics.start(nothing), heavy=True
         ).exposure

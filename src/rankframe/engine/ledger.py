@@ -17,7 +17,7 @@ from rankframe.frames.exposure import Exposure
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
-from rankframe.frames.pair import Pairs
+from rankframe.frames.pair import PairFrame
 from rankframe.io.input_table import InputTable
 from rankframe.stats.exact import Exact, exact_sum
 

@@ -48,7 +48,7 @@ class Pairing:
         return cls(a, index_ranking(Batches(a, left).whole()), Batches(b, right), policies)
 
     def each(
-        self, work: Callable[[Pairs], T], on_progress: OnProgress = ignore_progress
+        self, work: Callable[[PairFrame], T], on_progress: OnProgress = ignore_progress
     ) -> list[T]:
         """Work on all queries of both rankings, batch by batch, in any order and on all cores."""
         try:
@@ -63,7 +63,7 @@ class Pairing:
 class _PairBatches(Generic[T]):
     """Work on the pairs of batches of the second ranking."""
 
-    def __init__(self, pairing: Pairing, work: Callable[[Pairs], T]) -> None:
+    def __init__(self, pairing: Pairing, work: Callable[[PairFrame], T]) -> None:
         self._pairing, self._work = pairing, work
         self._came = np.zeros(len(pairing.index.starts), np.bool_)
         self._results: list[T] = []
@@ -90,7 +90,7 @@ class _PairBatches(Generic[T]):
         if b is None:
             b = a.without_rows()
         queries = b.batch.queries if a.has is not None else a.batch.queries
-        return self._work(Pairs(queries, a, b, self._pairing.policies))
+        return self._work(PairFrame(queries, a, b, self._pairing.policies))
 
 
 # Columns that come before the values: how many documents each ranking has, and both have.

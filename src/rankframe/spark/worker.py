@@ -22,7 +22,7 @@ from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation, RunEvaluation
 from rankframe.engine.plan import metric_values
 from rankframe.engine.result import SMALL
-from rankframe.frames.side_inputs import beside
+from rankframe.frames.side_inputs import combine_sides
 from rankframe.io.batches import first_broken, quoted_keys
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import in_units
