@@ -200,7 +200,7 @@ def open_systems(
     if (lower_is_better, higher_is_better) != ((), ()):
         chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     ways, requested = with_gaps(by, chosen, has_queries=queries is not None), len(slicings(by))
-    computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+    computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
         refuse_absent_columns(columns, queries=attributes)

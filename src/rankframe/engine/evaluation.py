@@ -276,7 +276,7 @@ class RunEvaluation(Evaluation):
     def _beside(self, qrels: InputTable | None, needed: set[float]) -> InputTable:
         kinds = (qrels, self.train, self.reference)
         sides = [side if kind in needed else None for kind, side in enumerate(kinds)]
-        return beside(*sides, limit=None if qrels is None else qrels.limit)
+        return combine_sides(*sides, limit=None if qrels is None else qrels.limit)
 
     def evaluate_in_memory(
         self,

@@ -191,7 +191,7 @@ def summarise_gaps(
         gap = metric.gap
         if gap is None:
             continue
-        place = places[gap.of.label]
+        place = places[gap.metric.label]
         groups = {name: sums for (by, name), sums in slices.items() if by == gap.by}
         large = {
             name: sums

@@ -43,9 +43,8 @@ from rankframe.engine.retrieved_metrics import RetrievedMetrics, SideInputs
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.column_frame import lazy_frame
 from rankframe.frames.judged import JudgedFrame
-from rankframe.frames.lazy_frame import lazy_frame
-from rankframe.frames.retrieved import BESIDE, ShownRows
-from rankframe.frames.side_inputs import Sides, beside
+from rankframe.frames.retrieved import SIDE_OF_COLUMN, RetrievedFrame
+from rankframe.frames.side_inputs import SideIndexes, combine_sides
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
 from rankframe.io.batches import Batches, check_input
 from rankframe.io.inputs import (
@@ -212,15 +211,17 @@ def retrieved(
         for side in (looked_at[0], looked_at[2]):  # interactions were checked as they were counted
             if side is not None:
                 check_input(side)
-        rows, kinds_in_order = beside(*looked_at).frame, sorted(needed_kinds)
+        rows, kinds_in_order = combine_sides(*looked_at).frame, sorted(needed_kinds)
         names = sorted({QUERY, RANK, *needed})
 
         def new_consumer() -> _FrameParts:
             rows_beside = rows.collect(engine="streaming")
-            sides = Sides.of(rows_beside, kinds_in_order, policies.ties, policies.run_duplicates)
-            sides = sides.numbered(catalogue, needed)
+            sides = SideIndexes.from_rows(
+                rows_beside, kinds_in_order, policies.ties, policies.run_duplicates
+            )
+            sides = sides.with_numbers(catalogue, needed)
             return _FrameParts(
-                lambda batch: ShownRows.of(batch, sides, catalogue, policies, k).frame(names)
+                lambda batch: RetrievedFrame(batch, sides, catalogue, policies, k).frame(names)
             )
 
         parts = read_batches(Batches(documents, documents.frame), new_consumer, heavy=True).parts
@@ -387,7 +388,7 @@ def exposure(
             ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
         )
         unknown = ["popularity", "interactions"] if trained is None else []
-        unknown += [] if catalogue.given else ["in_catalogue"]
+        unknown += [] if catalogue.is_listed else ["in_catalogue"]
         return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)
 
     return lazy_frame(schema, make)

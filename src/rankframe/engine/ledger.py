@@ -168,7 +168,7 @@ class PairCounts(Counts):
     dropped_b: int | None = None
 
     @classmethod
-    def from_pairs(cls, pairs: Pairs, *, drops: bool) -> PairCounts:
+    def from_pairs(cls, pairs: PairFrame, *, drops: bool) -> PairCounts:
         """Count queries and documents; `drops`: only the best row of a document is kept."""
         in_a, in_b = pairs.a.length > 0, pairs.b.length > 0
         a, b = pairs.ranked

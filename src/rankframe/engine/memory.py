@@ -108,7 +108,7 @@ def estimated_need(table: InputTable, row_bytes: int, limit: int | None = None) 
         limit: the bytes that are available. If far more than needed, ids are hardly looked at.
     """
     try:
-        rows = table.about()
+        rows = table.count(estimated=True)
         if limit is not None and rows * (row_bytes + _LONG) * _PLENTY < limit:
             return rows * row_bytes
         need = rows * (row_bytes + _bytes_of_long_ids(_sample_ids(table, rows)))

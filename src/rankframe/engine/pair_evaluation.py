@@ -19,7 +19,7 @@ from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.evaluation import Evaluation, FindIds, Sides, report_rows
 from rankframe.engine.ledger import Counts, Item, PairCounts, pair_items
 from rankframe.engine.plan import Plan, compile_plan, compute_values
-from rankframe.frames.pair import Pairs
+from rankframe.frames.pair import PairFrame
 from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches, load_unique
 from rankframe.io.input_table import InputTable, comparable, part_of
@@ -140,7 +140,7 @@ class PairEvaluation(Evaluation):
         sides = part_of(left, "ranking a"), part_of(right, "ranking b")
         return self.merge(self.evaluate_in_memory(*sides))
 
-    def _evaluate_pairs(self, pairs: Pairs) -> Accumulator:
+    def _evaluate_pairs(self, pairs: PairFrame) -> Accumulator:
         values = compute_values(self.plan, pairs)
         lengths = zip(PAIR_COUNTS, (pairs.a.length, pairs.b.length, pairs.n_shared), strict=True)
         numbers = [pl.Series(name, counts) for name, counts in lengths]

@@ -200,7 +200,7 @@ class RetrievedValues:
     """Accumulate the values of batches as they are read, on several threads."""
 
     metrics: RetrievedMetrics
-    sides: Sides
+    sides: SideIndexes
     parts: list[pl.DataFrame] = field(default_factory=list)
     counts: RunCounts = field(default_factory=RunCounts)
     exposure: Exposure | None = None

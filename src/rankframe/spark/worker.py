@@ -101,7 +101,7 @@ class EvaluatePartition:
             by_role = dict(zip(self.roles, frames, strict=True))
             sides = (by_role.get(role) for role in ("qrels", "train", "reference"))
             tables = [None if side is None else part_of(side, "qrels") for side in sides]
-            left, right = beside(*tables).frame.collect(), by_role["run"]
+            left, right = combine_sides(*tables).frame.collect(), by_role["run"]
         unit = getattr(evaluation.policies, "unit", None)
         if unit is not None:
             right = run_part(right, unit).frame.collect()
