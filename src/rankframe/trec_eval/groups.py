@@ -133,8 +133,7 @@ def place_documents(
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)
     lookup = Lookup.from_inputs(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
-    found = lookup.found()
-    judged = JudgedFrame(found.select(), settle=True)
+    judged = JudgedFrame(lookup.found().select(), settle=True)
     documents = judged.frame({QUERY, DOC, RANK})
     if deepest == 0:
         documents = documents.with_columns(pl.lit(None, pl.Int64).alias(RANK))
