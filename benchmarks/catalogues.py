@@ -115,7 +115,7 @@ def run_some(task: tuple[int, int, int, int]) -> Found:
         rng = np.random.default_rng([SEED, documents, users, experiment])
         taste, group = rng.integers(TASTES, size=users), rng.integers(BUCKETS, size=users)
         made = [
-            counted(shown(rng, ends, taste), group, catalogue).of(metrics, groups=True)
+            counted(shown(rng, ends, taste), group, catalogue).aggregate(metrics, groups=True)
             for ends in systems
         ]
         rows = [*made, [other.less(one) for one, other in zip(*made, strict=True)]]

@@ -14,7 +14,7 @@ from rankframe.analysis.aligned_systems import SystemInputs, align, open_systems
 from rankframe.analysis.systems import Runs, System
 from rankframe.core.options import Policies, Unpaired
 from rankframe.engine.evaluate import DEFAULT_METRICS
-from rankframe.engine.plan import ABOVE, BELOW, PerQuery
+from rankframe.engine.plan import ABOVE, BELOW
 from rankframe.io.queries import QueryAttributes, read_attributes
 from rankframe.metrics.names import resolve
 from tests.support.compared import (
@@ -186,7 +186,7 @@ def test_systems_without_a_query_in_common_are_refused(refusal) -> None:
 
 def system(queries: str, **columns: list[float | None]) -> System:
     values = pl.DataFrame({"query_id": list(queries), **columns}, strict=False)
-    return System(PerQuery(values.cast(dict.fromkeys(columns, pl.Float64))))
+    return System(values.cast(dict.fromkeys(columns, pl.Float64)))
 
 
 def micro(queries: str, above: list[float], below: list[float]) -> System:
@@ -194,7 +194,7 @@ def micro(queries: str, above: list[float], below: list[float]) -> System:
         {"query_id": list(queries), MICRO: [a / b for a, b in zip(above, below, strict=True)]}
     )
     sides = {MICRO + ABOVE: above, MICRO + BELOW: below}
-    return System(PerQuery(values.hstack(pl.DataFrame(sides))))
+    return System(values.hstack(pl.DataFrame(sides)))
 
 
 def test_systems_with_the_same_queries_stay_as_they_are() -> None:

@@ -19,7 +19,7 @@ from rankframe.analysis.unjudged import bound_metrics, needs_documents
 from rankframe.core.options import Policies
 from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.plan import PerQuery, Plan, Rows, per_query_values
+from rankframe.engine.plan import Plan, Rows, compute_values
 from rankframe.frames.matches import RunMatches
 from rankframe.io.batches import load
 from rankframe.io.opening import open_table
@@ -36,7 +36,7 @@ EVERYTHING = [*names_over("judged"), *AT_K, "precision(average=micro)@3", "gm_ma
 def looked_up(qrels: Any, run: Any, metrics: Sequence[Metric], policies: Policies) -> RunMatches:
     plan = judged_plan(metrics)
     sides = open_table(qrels, "qrels"), open_table(run, "run")
-    return Lookup.of(
+    return Lookup.from_inputs(
         *sides, policies, plan.columns, listed=needs_documents(plan, policies), ids=True
     ).found()
 
@@ -244,11 +244,11 @@ def test_each_cutoff_is_evaluated_twice_and_what_is_searched_twice_more(
 ) -> None:
     asked = []
 
-    def counting(plan: Plan, rows: Rows) -> PerQuery:
+    def counting(plan: Plan, rows: Rows) -> pl.DataFrame:
         asked.append(plan.labels)
-        return per_query_values(plan, rows)
+        return compute_values(plan, rows)
 
-    monkeypatch.setattr(holes, "per_query_values", counting)
+    monkeypatch.setattr(holes, "compute_values", counting)
     scenarios(random_case(1), ["ndcg@5", "map", "precision(rel=2)@5", "mrr"])
     assert asked == [*[["ndcg@5", "precision(rel=2)@5"], ["map", "mrr"]] * 2,
                      ["ndcg@5"], ["ndcg@5"], ["map"], ["map"]]  # fmt: skip

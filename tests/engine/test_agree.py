@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 from rankframe.core.options import Intervals, PairPolicies
-from rankframe.engine.agree import pair_evaluation
 from rankframe.engine.finish import evaluate_inputs
+from rankframe.engine.pair_evaluation import PairEvaluation
 from rankframe.io.inputs import open_ranking
 from rankframe.metrics import REGISTRY, names_over
 from tests.support.rankings import two_rankings
@@ -29,7 +29,7 @@ EVERYTHING = [
 
 
 def in_pieces(a: object, b: object, pieces: int, **policies: object) -> rf.Result:
-    evaluation = pair_evaluation(EVERYTHING, PairPolicies(**policies), Intervals())  # pyright: ignore[reportArgumentType]
+    evaluation = PairEvaluation.from_metrics(EVERYTHING, PairPolicies(**policies), Intervals())  # pyright: ignore[reportArgumentType]
     sides = open_ranking(a, "a"), open_ranking(b, "b")
     return evaluate_inputs(evaluation, *sides, partitions=pieces)
 

@@ -39,17 +39,17 @@ def test_counts_of_different_queries_add_up_and_travel() -> None:
     parts = [counted(SHOP.run.filter(some)).exposure for some in (first, ~first)]
     sent = [pickle.loads(pickle.dumps(part)) for part in parts]
     both = OverDocuments(sent[0] + sent[1], WHOLE.catalogue)
-    assert both.of(METRICS, groups=True) == WHOLE.of(METRICS, groups=True)
+    assert both.aggregate(METRICS, groups=True) == WHOLE.aggregate(METRICS, groups=True)
 
 
 def test_an_interval_is_about_the_value() -> None:
-    coverage, *others = WHOLE.of(METRICS, groups=True)
+    coverage, *others = WHOLE.aggregate(METRICS, groups=True)
     assert coverage.bounds(0.95) is None  # all documents are shown
     for one in others:
         low, high = one.bounds(0.95) or pytest.fail("there is none")
         assert one.value is not None
         assert low <= one.value <= high
-    assert all(one.bounds(0.95) is None for one in WHOLE.of(METRICS))
+    assert all(one.bounds(0.95) is None for one in WHOLE.aggregate(METRICS))
 
 
 def test_the_error_is_that_of_a_mean_where_it_is_one() -> None:

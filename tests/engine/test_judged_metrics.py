@@ -27,7 +27,7 @@ def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
 
 
 def _rows(count: int) -> RunCounts:
-    return RunCounts(run_rows=count, run_dropped=count)
+    return RunCounts(right_rows=count, run_dropped=count)
 
 
 def piece(qrels: Any, run: Any, metrics: Any = "map", **policies: Any) -> Accumulator:
@@ -55,7 +55,7 @@ RUN = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"c": 1.0}, "q4": {"a": 1.0}}
 )
 def test_policies_say_which_queries_of_a_piece_count(policies: Any, queries: list[str]) -> None:
     found = piece(QRELS, RUN, **policies)
-    assert found.join().queries.to_list() == queries
+    assert found.join()["query_id"].to_list() == queries
     assert isinstance(found.counts, RunCounts)
     assert (found.counts.evaluated, found.counts.missing) == (len(queries), 1)
     assert (found.counts.lacking, found.counts.qrels_queries) == ("q3", 3)

@@ -73,7 +73,7 @@ def test_ranks_and_scores_are_compared_only_where_there_are_both() -> None:
 
 COUNTS = RunCounts(
     left_rows=5,
-    run_rows=14,
+    right_rows=14,
     evaluated=3,
     qrels_rows=5,
     qrels_queries=3,

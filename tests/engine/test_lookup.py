@@ -45,7 +45,7 @@ def frame_of(some: Rows, *names: str, once: bool = True) -> pl.DataFrame:
 
 
 def lookup(qrels: Any, run: Any, **policies: Any) -> Lookup:
-    return Lookup.of(
+    return Lookup.from_inputs(
         open_table(qrels, "qrels"), open_table(run, "run"), Policies(**policies), COLUMNS
     )
 
@@ -162,7 +162,7 @@ def test_duplicates_are_all_counted_and_named_by_their_rows(
 def test_only_what_is_asked_for_is_kept() -> None:
     qrels, run = large()
     sides = open_table(qrels, "qrels"), open_table(run, "run")
-    found = Lookup.of(*sides, Policies(), ["rank"]).found()
+    found = Lookup.from_inputs(*sides, Policies(), ["rank"]).found()
     assert found.whole.tied_rank is None
     assert found.whole.score is None
     assert found.pool is None
@@ -325,7 +325,7 @@ def test_judgments_serve_several_runs_whatever_the_type_of_their_ids() -> None:
     expected = by_hand(qrels.with_columns(text), run.with_columns(text), Policies())
     opened = open_table(qrels, "qrels")
     for some in (run, run.with_columns(text), run.with_columns(ids(pl.Categorical())), run):
-        found = Lookup.of(opened, open_table(some, "run"), Policies(), COLUMNS).found()
+        found = Lookup.from_inputs(opened, open_table(some, "run"), Policies(), COLUMNS).found()
         assert looked_up(found) == expected
 
 
@@ -334,22 +334,22 @@ def test_judgments_that_serve_several_runs_are_kept_by_their_rule_for_duplicates
     opened, side = open_table(pl.concat([qrels, qrels[:2]]), "qrels"), open_table(run, "run")
     best = Policies(duplicates="keep_best")
     for _ in range(2):
-        assert looked_up(Lookup.of(opened, side, best, COLUMNS).found()) == by_hand(
+        assert looked_up(Lookup.from_inputs(opened, side, best, COLUMNS).found()) == by_hand(
             qrels, run, Policies()
         )
-        assert "2 duplicate" in refusal(Lookup.of, opened, side, Policies(), COLUMNS)
+        assert "2 duplicate" in refusal(Lookup.from_inputs, opened, side, Policies(), COLUMNS)
 
 
 def test_what_was_found_in_a_run_that_is_looked_at_again_is_kept() -> None:
     left = replace(open_table({"q": {"a": 1}}, "qrels"), cache={})
     right = replace(open_table({"q": {"x": 2.0, "a": 1.0}}, "run"), cache={})
-    first = Lookup.of(left, right, Policies(), []).found()
-    assert Lookup.of(left, right, Policies(missing="skip"), []).found() is first
-    assert Lookup.of(left, right, Policies(k_max=1), []).found() is not first
-    more = Lookup.of(left, right, Policies(), [], listed=True).found()
+    first = Lookup.from_inputs(left, right, Policies(), []).found()
+    assert Lookup.from_inputs(left, right, Policies(missing="skip"), []).found() is first
+    assert Lookup.from_inputs(left, right, Policies(k_max=1), []).found() is not first
+    more = Lookup.from_inputs(left, right, Policies(), [], listed=True).found()
     assert more is not first
-    assert Lookup.of(left, right, Policies(), []).found() is more
-    assert Lookup.of(left, right, Policies(), ["tied_rank"]).found() is not more
+    assert Lookup.from_inputs(left, right, Policies(), []).found() is more
+    assert Lookup.from_inputs(left, right, Policies(), ["tied_rank"]).found() is not more
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -36,7 +36,7 @@ from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.memory import Held
-from rankframe.engine.plan import BELOW, PerQuery, label_of
+from rankframe.engine.plan import BELOW, label_of
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
 from rankframe.io.queries import (
     Attributes,
@@ -98,7 +98,7 @@ class Systems:
         if metric.label not in self._values:
             systems, judged = self.by_name.values(), None
             terms = {
-                name: Terms.of(metric, system.computed, self.attributes.weights)
+                name: Terms.from_values(metric, system.computed, self.attributes.weights)
                 for name, system in self.by_name.items()
             }
             depth = depth_of(metric)
@@ -199,7 +199,7 @@ def open_systems(
             stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
     if (lower_is_better, higher_is_better) != ((), ()):
         chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
-    ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
+    ways, requested = with_gaps(by, chosen, has_queries=queries is not None), len(slicings(by))
     computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
@@ -260,18 +260,18 @@ def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]
     """Take the values of these queries; one that is absent has the worst value, or is undefined."""
     own = system.values.select(QUERY).with_row_index("_row")
     rows = queries.to_frame().join(own, on=QUERY, how="left", maintain_order="left")["_row"]
-    taken = system.computed.rows.select(pl.exclude(QUERY).gather(rows))
+    taken = system.computed.select(pl.exclude(QUERY).gather(rows))
     taken = taken.with_columns(
         pl.when(rows.is_null()).then(worst[label_of(name)]).otherwise(name).alias(name)
         for name in taken.columns
         if label_of(name) in worst
     )
-    return replace(system, computed=PerQuery(queries.to_frame().hstack(taken)))
+    return replace(system, computed=queries.to_frame().hstack(taken))
 
 
 def _share_denominators(systems: dict[str, System]) -> None:
     """Give a query that a system lacks the denominator that it has in other systems."""
-    frames = [system.computed.rows for system in systems.values()]
+    frames = [system.computed for system in systems.values()]
     for column in (name for name in frames[0].columns if name.endswith(BELOW)):
         largest = pl.DataFrame(
             [frame[column].alias(str(i)) for i, frame in enumerate(frames) if column in frame]
@@ -279,5 +279,5 @@ def _share_denominators(systems: dict[str, System]) -> None:
         own = pl.col(column)
         for name, system in systems.items():
             shared = pl.when(own == 0).then(largest).otherwise(own).alias(column)
-            rows = system.computed.rows.with_columns(shared)
-            systems[name] = replace(system, computed=PerQuery(rows))
+            rows = system.computed.with_columns(shared)
+            systems[name] = replace(system, computed=rows)

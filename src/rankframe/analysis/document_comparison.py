@@ -24,7 +24,7 @@ def compare_documents(systems: Systems, pairs: Sequence[Pair], setup: Setup) -> 
     over_documents, confidence = _over_documents(systems, metrics[0]), setup.intervals.confidence
     for subset in systems.subsets:
         groups = setup.intervals.ci is not None and subset.by is None
-        aggregates = [over.of(metrics, subset.key, groups=groups) for over in over_documents]
+        aggregates = [over.aggregate(metrics, subset.key, groups=groups) for over in over_documents]
         for metric, own in zip(metrics, zip(*aggregates, strict=True), strict=True):
             singles = [value_row(a.value, a.bounds(confidence), a.lists) for a in own]
             rows = []
@@ -50,7 +50,7 @@ def check_document_rule(
     candidate = list(systems.by_name.values())[-1].over_documents
     if candidate is None:
         candidate = _over_documents(systems, metric)[-1]
-    (aggregate,) = candidate.of([metric], subset.key)
+    (aggregate,) = candidate.aggregate([metric], subset.key)
     doubt = ""
     if aggregate.lists < min_queries or aggregate.value is None:
         doubt = f"{number_of(aggregate.lists, 'list')}, fewer than {min_queries:,}"

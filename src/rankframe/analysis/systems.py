@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -20,11 +20,11 @@ from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Intervals, Policies, Progress, Report
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.evaluation import prepare_evaluation
-from rankframe.engine.finish import check
+from rankframe.engine.finish import find_example_ids
 from rankframe.engine.ledger import POLICY
 from rankframe.engine.memory import Held, hold, limit_of
-from rankframe.engine.pair_metrics import PAIR_COUNTS
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.pair_evaluation import PAIR_COUNTS
+from rankframe.engine.plan import metric_values
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import Attributes
@@ -37,7 +37,7 @@ _DEFAULT_DEPTH = 10
 class System:
     """Hold the values of a system, one row a query in byte order, and what was counted for them."""
 
-    computed: PerQuery
+    computed: pl.DataFrame
     ledger: pl.DataFrame | None = None
     # by depth: the column with the judged share of the top k
     judged: Mapping[int, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class System:
     @property
     def values(self) -> pl.DataFrame:
         """Return query_id and a column per metric."""
-        return self.computed.values
+        return metric_values(self.computed)
 
     @property
     def labels(self) -> list[str]:
@@ -151,7 +151,7 @@ def evaluate_runs(
             accumulator = evaluation.evaluate(
                 *sides, partitions=partitions, on_progress=on_progress
             )
-            check(evaluation, accumulator, sides)
+            evaluation.check(accumulator, partial(find_example_ids, sides))
         systems[name] = System(
             accumulator.join(),
             evaluation.ledger(accumulator.counts, sides),

@@ -31,7 +31,7 @@ from rankframe.engine.judged_metrics import (
 )
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import Held
-from rankframe.engine.plan import PerQuery, Plan, per_query_values
+from rankframe.engine.plan import Plan, compute_values, copy_values
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithHoles, unlisted_holes
 from rankframe.io.queries import Attributes, QueryAttributes
@@ -68,7 +68,9 @@ def with_bounds(
     listed, bounds = needs_documents(plan, policies), []
     for name, run in zip(names, tables.rights, strict=True):
         ids = DOC in plan.columns
-        lookup = Lookup.of(tables.left, run, policies, plan.columns, listed=listed, ids=ids)
+        lookup = Lookup.from_inputs(
+            tables.left, run, policies, plan.columns, listed=listed, ids=ids
+        )
         rows = bound_metrics(lookup.found(), metrics, policies=policies, attributes=weights)
         bounds.append(rows.with_columns(pl.lit(name).alias("system")))
     joined = values.join(
@@ -116,7 +118,8 @@ def bound_metrics(
     >>> from rankframe.io.opening import open_table
     >>> from rankframe.metrics.names import resolve
     >>> qrels, run = {"q": {"a": 2}}, {"q": {"a": 3.0, "x": 2.0, "y": 1.0}}
-    >>> lookup = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), Policies(), [])
+    >>> sides = open_table(qrels, "qrels"), open_table(run, "run")
+    >>> lookup = Lookup.from_inputs(*sides, Policies(), [])
     >>> bound_metrics(lookup.found(), resolve(["precision@2", "map", "lag"])).rows()
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]
@@ -279,14 +282,14 @@ class _Unjudged:
         part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
 
-        def evaluate(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
+        def evaluate(block: tuple[int, int]) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
             judged = JudgedFrame(
                 part.slice_queries(*block),
                 rel=self.policies.rel,
                 max_grade=highest,
                 settle=DOC in plan.columns,
             )
-            return per_query_values(plan, judged), evaluated_queries(judged, self.policies)
+            return compute_values(plan, judged), evaluated_queries(judged, self.policies)
 
         blocks = (
             [(0, len(part.starts))]
@@ -295,12 +298,12 @@ class _Unjudged:
         )
         with ThreadPoolExecutor(workers()) as pool:
             values, kept = zip(*pool.map(evaluate, blocks), strict=True)
-        computed, keep = PerQuery.joined(values, ordered=True), np.concatenate(kept)
+        computed, keep = pl.concat(values), np.concatenate(kept)
         if self.kind is not None:
             keep = keep[self.kind]
-            computed = computed.spread(self.kind, self.queries)
+            computed = copy_values(computed, self.kind, self.queries)
         weights = None if self.weights is None else self.weights[keep]
-        computed = computed.kept(keep)
+        computed = computed.filter(pl.Series(keep))
         return {metric.label: average_values(metric, computed, weights) for metric in metrics}
 
 

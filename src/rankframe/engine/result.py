@@ -85,12 +85,12 @@ _State: TypeAlias = tuple[tuple[str | int, ...], ...]
 
 
 class Exported:
-    """Something with frames, by their names; the first of them foremost."""
+    """Export frames by their names; the first is the default."""
 
     FRAMES: ClassVar[tuple[str, ...]]
 
     def to_arrow(self, frame: str | None = None) -> pa.Table:
-        """A frame as a pyarrow table: the first of `FRAMES`, or the one of this name.
+        """Return a frame as a pyarrow table: the first of `FRAMES`, or the one of this name.
 
         >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").to_arrow("per_query").to_pydict()
         {'query_id': ['q'], 'map': [1.0]}
@@ -189,7 +189,7 @@ class Result(Exported):
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
-        """Each query's values; of a stored result, read when they are first looked at."""
+        """Return each query's values; of a stored result, they are read on first use."""
         try:
             with _explained(self._values):
                 return self.scan_per_query().collect()
@@ -212,18 +212,18 @@ class Result(Exported):
 
     @property
     def means(self) -> dict[str, float | None]:
-        """Each metric's value by its label."""
+        """Return each metric's value by its label."""
         return dict(zip(self.summary["metric"], self.summary["value"], strict=True))
 
     def __getitem__(self, label: str) -> float | None:
-        """A metric's value; None where no query has one."""
+        """Return a metric's value; None where no query has one."""
         means = self.means
         if label not in means:
             raise KeyError(f"no metric {label!r} in this result. {did_you_mean(label, means)}")
         return means[label]
 
     def count(self, item: str) -> float | None:
-        """An entry of the ledger.
+        """Return an entry of the ledger.
 
         >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").count("queries_evaluated")
         1.0
@@ -367,7 +367,7 @@ def is_result(folder: Path | Remote) -> bool:
 
 
 def _stored(folder: Path | Remote, name: str) -> Path | Remote:
-    """The file that holds a frame, or the folder of files that Spark's executors wrote."""
+    """Return the file that holds a frame, or the folder that Spark's executors wrote."""
     many = folder / name
     return many if many.is_dir() else folder / f"{name}.parquet"
 

@@ -75,7 +75,7 @@ def read_population(
         )
     # Negated as they are read, so that the best of several passages is the nearest.
     run = replace(run, distance=run.distance or distance)
-    found = Lookup.of(qrels, run, policies, (), listed=True).found()
+    found = Lookup.from_inputs(qrels, run, policies, (), listed=True).found()
     part = found.select()
     order = text_order(part.queries)
     queries = taken(part.queries, order)

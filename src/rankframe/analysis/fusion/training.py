@@ -125,7 +125,7 @@ def judge_runs(
                 frame = judge(qrels, run, **options)
                 documents = frame.select(QUERY, RANK, "relevant", "retrieved").collect()
             if method in (None, "mapfuse"):
-                precision = evaluation.evaluate(qrels, run).join().values
+                precision = evaluation.evaluate(qrels, run).join()
         judged.append(JudgedRun(documents, precision))
     return judged
 

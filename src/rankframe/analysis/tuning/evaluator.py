@@ -19,9 +19,10 @@ from rankframe.analysis.fusion.norms import NormalisedStack
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
+from rankframe.core.arrays import Floats
 from rankframe.core.columns import DOC, QUERY, RELEVANCE, SCORE
 from rankframe.core.options import Policies, Progress, Report
-from rankframe.engine.accumulator import Floats, Terms
+from rankframe.engine.accumulator import Terms
 from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.frames.judgments import IndexedJudgments
@@ -139,7 +140,7 @@ class Evaluator:
             part = methods[first : first + together]
             stage = f"{first + len(part):,} of {len(methods):,} fusions"
             for found in self._rank(part, stage):
-                yield Terms.of(self.metric, self.judged.values(found), self.weights)
+                yield Terms.from_values(self.metric, self.judged.values(found), self.weights)
 
     def _rank(self, methods: Sequence[Method], stage: str) -> list[RunMatches]:
         """Return the ranks of judged documents in each fusion."""

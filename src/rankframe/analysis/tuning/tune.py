@@ -145,7 +145,7 @@ def tune(
     if tuned_by.average == "weighted":
         of_queries.refuse_unweighted(len(ids))
     single_runs = {
-        name: QueryValues(Terms.of(tuned_by, system.computed, of_queries.weights))
+        name: QueryValues(Terms.from_values(tuned_by, system.computed, of_queries.weights))
         for name, system in systems.items()
     }
     kept = np.ones(len(ids), np.bool_)

@@ -89,7 +89,7 @@ class Rows:
         """Match all runs with the judgments: what looks at a run later uses these matches."""
         for name, run in self.runs.items():
             with naming_the_run(repr(name)):
-                Lookup.of(self.qrels, run, self.policies, (), listed=True).found()
+                Lookup.from_inputs(self.qrels, run, self.policies, (), listed=True).found()
 
 
 def draw_charts(

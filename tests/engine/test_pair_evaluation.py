@@ -10,7 +10,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.core.options import PairPolicies, Progress
-from rankframe.engine.pair_metrics import Pairing
+from rankframe.engine.pair_evaluation import Pairing
 from rankframe.io.inputs import open_ranking
 from rankframe.kernel import batch, reading
 from tests.support.looked_up import POOR_HASHES, layouts
@@ -117,7 +117,7 @@ def test_ids_of_any_type(kind: str) -> None:
 
 def test_each_query_is_worked_on_once() -> None:
     a, b = text()
-    pairing = Pairing.of(open_ranking(a, "a"), open_ranking(b, "b"), PairPolicies())
+    pairing = Pairing.from_rankings(open_ranking(a, "a"), open_ranking(b, "b"), PairPolicies())
     seen = [query for pairs in pairing.each(lambda pairs: pairs) for query in pairs.queries]
     assert sorted(seen) == sorted({*a["query_id"], *b["query_id"]})
 
