@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -171,6 +171,8 @@ def _declared_flag(group: type[Options], info: OptionInfo) -> Flag:
         return Flag(info.name, list[str] | None, info.help, "KEY=VALUE", read=_storage_settings)
     statistics = group in (Intervals, Comparing) and info.name != "unpaired"
     panel = STATISTICS if statistics else POLICIES
+    if info.type == Sequence[str] | None:
+        return Flag(info.name, list[str] | None, info.help, "CODE", panel=panel)
     listed = tuple(choices(info.type))
     if listed and NoneType in get_args(info.type):
         kind, default = Literal[(*listed, _NOTHING)], info.default or _NOTHING

@@ -509,7 +509,7 @@ class Policies(Options):
     reference: Table = option(
         None, "Another run, which unexpectedness compares with.", ledger="given"
     )
-    silence: str | Sequence[str] | None = option(
+    silence: Sequence[str] | None = option(
         None,
         "Leave out a caveat, by its code (repeat).",
         check=_CODES,
@@ -635,7 +635,7 @@ class _MostPolicyOptions(RetrievedOptions, total=False):
     no_relevant: NoRelevant
     no_overlap: NoOverlap
     judged_only: bool
-    silence: str | Sequence[str] | None
+    silence: Sequence[str] | None
 
 
 class PolicyOptions(_MostPolicyOptions, total=False):

@@ -26,6 +26,7 @@ from rankframe.engine.plan import (
     copy_values,
     empty_values,
 )
+from rankframe.engine.tie_range import find_tie_ranges
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import MatchedJudgments, RunMatches
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
@@ -82,7 +83,9 @@ class JudgedMetrics:
             values, judged, evaluated = self._compute(found.select(*block))
             relevant = judged.relevant(self.policies.rel)
             counts = RunCounts.from_judged(judged, evaluated=evaluated, relevant=relevant)
-            return use(values, counts)
+            metrics, top = self.plan.metrics, self.max_grade
+            ranges = find_tie_ranges(found, block, metrics, values, evaluated, top)
+            return use(values, replace(counts, tie_ranges=ranges))
 
         with ThreadPoolExecutor(workers()) as pool:
             # Not all at once: their values are held until they are written.

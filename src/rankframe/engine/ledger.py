@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.caveats import PREFIX, Caveat, find_caveat
 from rankframe.core.messages import listing
+from rankframe.engine.tie_range import TieRanges
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.exposure import Exposure
 from rankframe.frames.judged import JudgedFrame
@@ -96,6 +98,8 @@ class RunCounts(Counts):
     documents: int | None = None
     without_subtopic: int | None = None
     fingerprint: Fingerprint | None = None  # of the judgments that counted
+    # how far the order of ties moves values; None: the order was chosen
+    tie_ranges: TieRanges | None = None
 
     # what was retrieved: queries with any documents, documents, and those not in the catalogue
     lists: int = 0
