@@ -7,13 +7,13 @@ p values, and describe each pair and each system in a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Unpack
 
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.aligned_systems import SystemInputs, Systems, open_systems
 from rankframe.analysis.comparison import (
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
@@ -24,8 +24,26 @@ from rankframe.analysis.comparison import (
 from rankframe.analysis.differences import AlignedValues, Compared, Setup, draw_replicates
 from rankframe.analysis.document_comparison import compare_documents
 from rankframe.analysis.gap_comparison import AlignedGaps, compare_gaps, draw_gaps, gap_items
-from rankframe.analysis.stored import Names
-from rankframe.analysis.systems import MANY, MISSING, Runs
+from rankframe.analysis.stored import (
+    Names,
+    read_systems,
+    refuse_other_evaluations,
+    stored_metrics,
+    with_directions,
+)
+from rankframe.analysis.systems import (
+    MANY,
+    MISSING,
+    Runs,
+    System,
+    Systems,
+    align,
+    evaluate_runs,
+    lacks,
+    list_subsets,
+    look_up_attributes,
+    refuse_unshared,
+)
 from rankframe.analysis.unjudged import with_bounds
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
@@ -34,16 +52,20 @@ from rankframe.core.options import (
     CompareOptions,
     Comparing,
     Intervals,
+    MissingAmong,
     Progress,
     Report,
     SharedPolicies,
     Storage,
+    Unpaired,
     takes_options,
 )
+from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
+from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.ledger import POLICY
-from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import By
-from rankframe.metrics.names import Metrics
+from rankframe.io.inputs import Columns, Source, refuse_absent_columns
+from rankframe.io.queries import Attributes, By, read_attributes, shared_columns_of, slicings
+from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
 from rankframe.stats.significance import Pair, correct_p_values
 
 
@@ -113,6 +135,97 @@ def compare(
         columns=columns, lower_is_better=lower_is_better,
     )  # fmt: skip
     return compare_systems(inputs, setup, bounds=bounds, progress=progress)[0]
+
+
+@dataclass(frozen=True)
+class SystemInputs:
+    """Name what is to be compared, before any run is read."""
+
+    stored: Mapping[str, System]
+    runs: Runs | None
+    metrics: Sequence[Metric]
+    attributes: Attributes | None
+    unpaired: Unpaired
+    missing: MissingAmong
+    # how many ways of slicing were requested; those after them are for gaps alone
+    ways: int = 0
+
+    @property
+    def computed(self) -> list[Metric]:
+        """Return the metrics that have values; for a gap, the metric that it is of."""
+        return [metric for metric in with_inner(self.metrics) if metric.frame != "gap"]
+
+    @property
+    def averaged(self) -> list[Metric]:
+        """Return the metrics that have values per query."""
+        return [metric for metric in self.computed if metric.frame != "documents"]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the systems."""
+        return [*self.stored, *(() if self.runs is None else self.runs.sources)]
+
+    def evaluate(self, depths: Iterable[int] = ()) -> Systems:
+        """Evaluate the runs, align all systems, and refuse what cannot be compared.
+
+        `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
+        """
+        by_name, tables = dict(self.stored), None
+        if self.runs is not None:
+            evaluated, tables = evaluate_runs(
+                self.runs, self.computed, depths=depths, attributes=self.attributes
+            )
+            by_name |= evaluated
+        if self.stored:
+            refuse_other_evaluations(by_name)
+        if self.missing == "zero_if_few":
+            refuse_unshared(by_name)
+        systems = align(by_name, self.averaged, self.unpaired)
+        attributes = look_up_attributes(self.attributes, systems.queries, self.averaged)
+        subsets = list_subsets(self.attributes, attributes, len(systems.queries))
+        return replace(
+            systems,
+            attributes=attributes,
+            metrics=self.metrics,
+            subsets=[subset for subset in subsets if subset.key[0] < self.ways],
+            slices=subsets,
+            tables=tables,
+            lacks=lacks(by_name, self.averaged),
+        )
+
+
+def open_systems(
+    stored: Mapping[str, Source],
+    runs: Runs | None,
+    metrics: Metrics | None,
+    *,
+    unpaired: Unpaired,
+    missing: MissingAmong = "zero_if_few",
+    queries: Source | None = None,
+    by: By | Sequence[By] | None = None,
+    weight: str | None = None,
+    columns: Columns | None = None,
+    lower_is_better: Names = (),
+    higher_is_better: Names = (),
+) -> SystemInputs:
+    """Read stored values and attributes, and find the metrics that every system has or gets."""
+    systems = read_systems(stored) if stored else {}
+    if runs is None:
+        chosen = stored_metrics(systems, metrics)
+    else:
+        requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
+        chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
+        averaged = [metric for metric in chosen if metric.frame != "documents"]
+        if systems and averaged:  # only these are stored
+            stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
+    if (lower_is_better, higher_is_better) != ((), ()):
+        chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
+    ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
+    computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+    attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
+    if runs is None:
+        refuse_absent_columns(columns, queries=shared_columns_of(attributes))
+    return SystemInputs(systems, runs, chosen, attributes, unpaired, missing, requested)
 
 
 def compare_systems(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rankframe.analysis.aligned_systems import Subset, Systems
 from rankframe.analysis.differences import Compared, Setup, difference_row, value_row
 from rankframe.analysis.gate_rules import Rule
+from rankframe.analysis.systems import Subset, Systems
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import number_of
 from rankframe.engine.document_metrics import OverDocuments

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from rankframe.analysis.aligned_systems import Systems
 from rankframe.analysis.differences import (
     AlignedValues,
     Compared,
@@ -21,6 +20,7 @@ from rankframe.analysis.differences import (
     value_row,
 )
 from rankframe.analysis.gate_rules import Measured, Rule
+from rankframe.analysis.systems import Systems
 from rankframe.core.arrays import Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals

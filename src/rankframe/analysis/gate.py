@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.aligned_systems import Subset, Systems, open_systems
+from rankframe.analysis.compare import open_systems
 from rankframe.analysis.differences import Row
 from rankframe.analysis.document_comparison import check_document_rule
 from rankframe.analysis.gap_comparison import AlignedGaps
 from rankframe.analysis.gate_rules import Demands, Measured, Rule, read_demands
 from rankframe.analysis.stored import Names, read_systems, refuse_unknown
-from rankframe.analysis.systems import MANY, Runs, System
+from rankframe.analysis.systems import MANY, Runs, Subset, System, Systems
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of

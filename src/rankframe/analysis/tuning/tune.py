@@ -12,7 +12,12 @@ from rankframe.analysis.differences import Setup
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
-from rankframe.analysis.systems import Runs, evaluate_runs, refuse_unshared
+from rankframe.analysis.systems import (
+    Runs,
+    evaluate_runs,
+    look_up_attributes,
+    refuse_unshared,
+)
 from rankframe.analysis.tuning.candidates import Candidate, Family, Grid, list_families
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings
@@ -37,7 +42,7 @@ from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.memory import estimated_need, for_rows, limit_of, size_text
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import QueryAttributes, read_attributes, refuse_unknown_queries
+from rankframe.io.queries import read_attributes
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
@@ -140,12 +145,9 @@ def tune(
         refuse_unshared(systems)
     judgments, inputs = cached.left, dict(zip(names, cached.rights, strict=True))
     ids = systems[names[0]].values[QUERY]
-    of_queries = QueryAttributes() if attributes is None else attributes.look_up(ids)
-    refuse_unknown_queries(of_queries.absent, len(ids), ids)
-    if tuned_by.average == "weighted":
-        of_queries.refuse_unweighted(len(ids))
+    weights = look_up_attributes(attributes, ids, [tuned_by]).weights
     single_runs = {
-        name: QueryValues(Terms.of(tuned_by, system.computed, of_queries.weights))
+        name: QueryValues(Terms.of(tuned_by, system.computed, weights))
         for name, system in systems.items()
     }
     kept = np.ones(len(ids), np.bool_)
@@ -172,7 +174,7 @@ def tune(
                 judgments,
                 tuned_by,
                 policies,
-                of_queries.weights,
+                weights,
                 progress,
                 limits.rank_bytes,
             ),

@@ -17,8 +17,7 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from rankframe.analysis import diff
-from rankframe.analysis.aligned_systems import open_systems
-from rankframe.analysis.compare import compare_systems
+from rankframe.analysis.compare import compare_systems, open_systems
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.gate import decide_pair
