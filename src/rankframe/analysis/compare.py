@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Unpack
 
@@ -21,7 +22,7 @@ from rankframe.analysis.comparison import (
     WARNING,
     Comparison,
 )
-from rankframe.analysis.differences import AlignedValues, Compared, Setup, draw_replicates
+from rankframe.analysis.differences import Compared, Setup, draw_replicates
 from rankframe.analysis.document_comparison import compare_documents
 from rankframe.analysis.gap_comparison import AlignedGaps, compare_gaps, draw_gaps, gap_items
 from rankframe.analysis.stored import (
@@ -144,18 +145,15 @@ class SystemInputs:
     stored: Mapping[str, System]
     runs: Runs | None
     metrics: Sequence[Metric]
+    # the metrics that have values; for a gap, the metric that it is of
+    computed: Sequence[Metric]
     attributes: Attributes | None
     unpaired: Unpaired
     missing: MissingAmong
     # how many ways of slicing were requested; those after them are for gaps alone
     ways: int = 0
 
-    @property
-    def computed(self) -> list[Metric]:
-        """Return the metrics that have values; for a gap, the metric that it is of."""
-        return [metric for metric in with_inner(self.metrics) if metric.frame != "gap"]
-
-    @property
+    @cached_property
     def averaged(self) -> list[Metric]:
         """Return the metrics that have values per query."""
         return [metric for metric in self.computed if metric.frame != "documents"]
@@ -225,7 +223,7 @@ def open_systems(
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
         refuse_absent_columns(columns, queries=shared_columns_of(attributes))
-    return SystemInputs(systems, runs, chosen, attributes, unpaired, missing, requested)
+    return SystemInputs(systems, runs, chosen, computed, attributes, unpaired, missing, requested)
 
 
 def compare_systems(
@@ -253,12 +251,12 @@ def compare_systems(
         singles = with_bounds(
             singles, systems.tables, inputs.names, judged, inputs.runs.policies, inputs.attributes
         )
-    averaged = [systems.values(metric) for metric in inputs.averaged]
-    labels = [values.metric.label for values in averaged]
+    labels = [metric.label for metric in inputs.averaged]
+    warnings = _warnings(systems, inputs.averaged, table, setup)
     comparison = Comparison(
         table=table,
         systems=singles,
-        ledger=_ledger(systems, setup, gaps, _warnings(systems, averaged, table, setup)),
+        ledger=_ledger(systems, setup, gaps, warnings),
         metrics=tuple(inputs.metrics),
         names=tuple(systems.by_name),
         per_query={
@@ -345,19 +343,23 @@ def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
 
     So looking at slices does not change what is significant over all queries.
     """
-    numbered, parts = table.with_row_index("_row"), []
-    for family in numbered.partition_by("by", maintain_order=True):
-        p_corrected = correct_p_values(
-            family["p_value"].to_list(),
-            setup.comparing.correction,
-            families=_count_families(family) if setup.significance.over_pairs else None,
+    families = [
+        family.with_columns(
+            p_corrected=pl.Series(
+                correct_p_values(
+                    family["p_value"].to_list(),
+                    setup.comparing.correction,
+                    families=_count_families(family) if setup.significance.over_pairs else None,
+                ),
+                dtype=pl.Float64,
+            )
         )
-        parts.append(family.select("_row", p_corrected=pl.Series(p_corrected, dtype=pl.Float64)))
-    corrected = pl.concat(parts).sort("_row")["p_corrected"] if parts else None
+        for family in table.with_row_index("_row").partition_by("by", maintain_order=True)
+    ]
+    if families:
+        table = pl.concat(families).sort("_row").drop("_row")
     significant = (pl.col("p_corrected") < setup.level) & (pl.col("queries") >= setup.fewest)
-    return table.with_columns(p_corrected=corrected).with_columns(
-        significant=significant.fill_null(value=False)
-    )
+    return table.with_columns(significant=significant.fill_null(value=False))
 
 
 def _count_families(rows: pl.DataFrame) -> int:
@@ -366,15 +368,16 @@ def _count_families(rows: pl.DataFrame) -> int:
 
 
 def _warnings(
-    systems: Systems, metrics: Sequence[AlignedValues], table: pl.DataFrame, setup: Setup
+    systems: Systems, metrics: Sequence[Metric], table: pl.DataFrame, setup: Setup
 ) -> list[str]:
-    """Return what makes the numbers doubtful."""
+    """Return the reasons to doubt the numbers."""
     warnings = [str(lack) for lack in systems.lacks if lack.many]
-    for values in metrics:
+    for metric in metrics:
+        values = systems.values(metric)
         anywhere = np.logical_or.reduce(values.defined)
         if (lost := int((anywhere & ~values.complete).sum())) > MANY * int(anywhere.sum()):
             warnings.append(
-                f"{values.metric.label} is undefined for some systems only in {lost:,} of "
+                f"{metric.label} is undefined for some systems only in {lost:,} of "
                 f"{number_of(len(anywhere), 'query')}: left out for all"
             )
     families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)

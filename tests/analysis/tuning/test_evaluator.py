@@ -1,4 +1,4 @@
-"""Judged documents stand where a sort of all documents puts them, counted or sorted."""
+"""Judged documents stand where a sort of all documents puts them."""
 
 from __future__ import annotations
 
@@ -47,11 +47,7 @@ def test_judged_documents_are_found(held: LoadedRuns) -> None:
     assert len(found.judged) == len(found.rows) == 3
 
 
-@pytest.mark.parametrize("compared", [4, 0])
-def test_equal_ones_stand_by_their_ids(
-    held: LoadedRuns, compared: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rankframe.analysis.tuning.evaluator._COMPARED", compared)
+def test_equal_ones_stand_by_their_ids(held: LoadedRuns) -> None:
     found = block(held)
     stack = found.stack
     rng = np.random.default_rng(0)

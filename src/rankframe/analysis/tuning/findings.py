@@ -34,8 +34,7 @@ from rankframe.stats.intervals import finish_average
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("fusion", "norm", "method", "run", "baseline"), pl.String),
     **dict.fromkeys(("metric", "by", "slice"), pl.String),
-    **dict.fromkeys(("fold", "folds", "queries", "wins", "ties", "losses"), pl.Int64),
-    **dict.fromkeys(("undefined",), pl.Int64),
+    **dict.fromkeys(("fold", "folds", "queries", "wins", "ties", "losses", "undefined"), pl.Int64),
     **dict.fromkeys(("as_good", "single", "small"), pl.Boolean),
     "weights": pl.List(pl.Float64),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -159,30 +159,17 @@ def tune(
     dealt.refuse_empty()
     for family in families:
         next(family.candidates()).resolve(names).refuse_unscored(unscored(inputs))
-    limits = limit_runs(
+    run_bytes, rank_bytes = limit_runs(
         count_values(families, names, budget, folds),
         len(ids),
         estimated_need(judgments, JudgedMetrics.row_bytes[0]),
         tuned_by,
         max_memory,
     )
-    with load_runs(inputs, fusing, limits.max_memory) as loaded:
-        trials = Trials(
-            names,
-            Evaluator.prepare(
-                loaded,
-                judgments,
-                tuned_by,
-                policies,
-                weights,
-                progress,
-                limits.rank_bytes,
-            ),
-            dealt,
-            Training(judgments, inputs, fusing, ids, dealt),
-            budget,
-            intervals.seed,
-        )
+    with load_runs(inputs, fusing, run_bytes) as loaded:
+        evaluator = Evaluator(loaded, judgments, tuned_by, policies, weights, progress, rank_bytes)
+        training = Training(judgments, inputs, fusing, ids, dealt)
+        trials = Trials(names, evaluator, dealt, training, budget, intervals.seed)
         tried = trials.run(families, PLAIN)
     plain = trials.values[PLAIN]
     findings = Findings(
@@ -240,18 +227,14 @@ def count_values(families: Sequence[Family], runs: Sequence[str], budget: int, f
     return total
 
 
-class RunLimits(NamedTuple):
-    """Limit the memory for runs; None: no limit beyond what the machine has."""
-
-    max_memory: int | None
-    # for the ranks of fusions that are evaluated together
-    rank_bytes: int | None
-
-
 def limit_runs(
     values: int, queries: int, judgment_bytes: int, metric: Metric, max_memory: str | int | None
-) -> RunLimits:
-    """Subtract the memory of values and judgments from the limit; refuse too many values."""
+) -> tuple[int | None, int | None]:
+    """Subtract the memory of values and judgments from the limit; refuse too many values.
+
+    Returns the limits for runs, and for the ranks of fusions that are evaluated together; None
+    where there is no limit beyond what the machine has.
+    """
     limit = limit_of(max_memory)
     room = for_rows(limit)
     size = _VALUE if metric.average in ("macro", "sum") else _VALUE + _SIDES
@@ -267,5 +250,5 @@ def limit_runs(
             ", or try fewer candidates.",
         )
     if max_memory is None:
-        return RunLimits(None, None)
-    return RunLimits(left + limit - room, int(left * _FOR_RANKS))
+        return None, None
+    return left + limit - room, int(left * _FOR_RANKS)
