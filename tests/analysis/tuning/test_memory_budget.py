@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from rankframe.analysis.tuning.candidates import Candidate, Family
+from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.tune import count_values, limit_runs
 from rankframe.core.errors import OptionError
 from rankframe.metrics.names import resolve
 
 RUNS = ["a", "b"]
-LISTED = Family(Candidate("wsum", "min_max"), ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)))
+LISTED = [
+    Candidate("wsum", "min_max", weights=weights)
+    for weights in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0))
+]
 (NDCG,), (MICRO,) = resolve("ndcg@10"), resolve("precision(average=micro, k=10)")
 
 
 def test_values_of_candidates_are_counted() -> None:
-    searched = Family(Candidate("wsum", "min_max"), ((0.5, 0.5),), 100)
-    assert count_values([LISTED], RUNS, 200, 5) == 4
-    assert count_values([LISTED, Family(Candidate("posfuse"))], RUNS, 200, 5) == 10
+    searched = Candidate("wsum", "min_max", weights=(0.5, 0.5), denominator=100)
+    assert count_values(LISTED, RUNS, 200, 5) == 4
+    assert count_values([*LISTED, Candidate("posfuse")], RUNS, 200, 5) == 10
     # a search looks at no more than its budget for each fold, and for all of them
     assert count_values([searched], RUNS, 200, 5) >= 100 + 6 * 100
 

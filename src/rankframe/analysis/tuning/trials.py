@@ -13,7 +13,7 @@ import polars as pl
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.training import Hits, JudgedRun, judge_runs
-from rankframe.analysis.tuning.candidates import Candidate, Family
+from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.folds import Folds, QueryValues, goodness
 from rankframe.analysis.tuning.weights import (
@@ -71,15 +71,15 @@ class Trials:
     seed: int
     values: dict[Candidate, QueryValues] = field(default_factory=dict)
 
-    def run(self, families: Sequence[Family], baseline: Candidate) -> list[Trial]:
-        """Try a baseline and all candidates; search for weights that families do not list."""
-        listed = [c for f in families if f.denominator is None for c in f.candidates()]
+    def run(self, candidates: Sequence[Candidate], baseline: Candidate) -> list[Trial]:
+        """Try a baseline and all candidates, and search for weights that are not listed."""
+        listed = [candidate for candidate in candidates if candidate.denominator is None]
         self.evaluate([baseline, *listed])
         everywhere = frozenset(range(self.folds.count))
         known_to: dict[Candidate, frozenset[int]] = dict.fromkeys(listed, everywhere)
-        for family in families:
-            if family.denominator is not None:
-                for candidate, folds in self._search(family, family.denominator):
+        for searched in candidates:
+            if searched.denominator is not None:
+                for candidate, folds in self._search(searched, searched.denominator):
                     known_to[candidate] = known_to.get(candidate, frozenset()) | folds
         return [Trial(c, self.values[c], folds) for c, folds in known_to.items()]
 
@@ -115,7 +115,7 @@ class Trials:
         )
 
     def _search(
-        self, family: Family, denominator: int
+        self, searched: Candidate, denominator: int
     ) -> Iterator[tuple[Candidate, frozenset[int]]]:
         """Yield the candidates of a search for each fold without it, and of one over all folds.
 
@@ -127,7 +127,7 @@ class Trials:
         averages: dict[Point, list[float]] = {}
 
         def candidate_at(point: Point) -> Candidate:
-            return replace(family.candidate, weights=weights_of(point, denominator))
+            return replace(searched, weights=weights_of(point, denominator), denominator=None)
 
         def evaluate(points: Sequence[Point]) -> None:
             new = {point: candidate_at(point) for point in points if point not in averages}

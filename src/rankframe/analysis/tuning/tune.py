@@ -18,7 +18,7 @@ from rankframe.analysis.systems import (
     look_up_attributes,
     refuse_unshared,
 )
-from rankframe.analysis.tuning.candidates import Candidate, Family, Grid, list_families
+from rankframe.analysis.tuning.candidates import Candidate, Grid, list_candidates
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.analysis.tuning.folds import FOLDS, Folds, QueryValues, deal
@@ -132,7 +132,7 @@ def tune(
     setup.check_metrics([tuned_by])
     sources = named_runs(runs)
     names = tuple(sources)
-    families = list_families(methods, norms, grid, names, budget=budget, folds=folds)
+    candidates = list_candidates(methods, norms, grid, names, budget=budget, folds=folds)
     attributes = read_attributes(queries, weight=weight, metrics=[tuned_by], columns=columns)
     # A query that a run lacks is left out for all later, when it is known what each run lacks.
     missing = "error" if shared.missing == "error" else "zero"
@@ -157,10 +157,11 @@ def tune(
     dealt = Folds(deal(hash_ids(ids), folds, intervals.seed), folds, kept)
     dealt = dealt.limit_to(list(single_runs.values()))
     dealt.refuse_empty()
-    for family in families:
-        next(family.candidates()).resolve(names).refuse_unscored(unscored(inputs))
+    without_scores = unscored(inputs)
+    for candidate in candidates:
+        candidate.resolve(names).refuse_unscored(without_scores)
     run_bytes, rank_bytes = limit_runs(
-        count_values(families, names, budget, folds),
+        count_values(candidates, names, budget, folds),
         len(ids),
         estimated_need(judgments, JudgedMetrics.row_bytes[0]),
         tuned_by,
@@ -170,7 +171,7 @@ def tune(
         evaluator = Evaluator(loaded, judgments, tuned_by, policies, weights, progress, rank_bytes)
         training = Training(judgments, inputs, fusing, ids, dealt)
         trials = Trials(names, evaluator, dealt, training, budget, intervals.seed)
-        tried = trials.run(families, PLAIN)
+        tried = trials.run(candidates, PLAIN)
     plain = trials.values[PLAIN]
     findings = Findings(
         tuned_by,
@@ -211,18 +212,19 @@ def one_metric(metric: MetricLike) -> Metric:
     return metrics[0]
 
 
-def count_values(families: Sequence[Family], runs: Sequence[str], budget: int, folds: int) -> int:
+def count_values(
+    candidates: Sequence[Candidate], runs: Sequence[str], budget: int, folds: int
+) -> int:
     """Return the largest number of values that a query has: one for each candidate.
 
     A trained candidate has another value for every fold.
     """
+    # All searches share the points that they start with, half of the budget.
+    searched = (budget // 2 + 1) * (folds + 2)
     total = 1  # plain RRF
-    for family in families:
-        candidates = list(family.candidates())
-        # All searches share the points that they start with, half of the budget.
-        searched = (budget // 2 + 1) * (folds + 2)
-        count = len(candidates) if family.denominator is None else searched
-        trained = candidates[0].resolve(runs).definition.trained
+    for candidate in candidates:
+        trained = candidate.resolve(runs).definition.trained
+        count = 1 if candidate.denominator is None else searched
         total += count * (1 + folds if trained else 1)
     return total
 
