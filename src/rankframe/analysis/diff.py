@@ -309,13 +309,13 @@ class Diff(Exported):
 
     @property
     def ranks(self) -> tuple[str, str]:
-        """The columns of documents with their ranks in both runs."""
+        """Return the columns of documents with their ranks in both runs."""
         a, b = self.names
         return f"rank_{a}", f"rank_{b}"
 
     @property
     def described(self) -> list[str]:
-        """The columns of movers that say more of a query than its values."""
+        """Return the columns of movers that say more of a query than its values."""
         own = {QUERY, *self.names, DELTA, BETTER, WEIGHTED}
         return [name for name in self.movers.columns if name not in own]
 
@@ -371,7 +371,7 @@ class Diff(Exported):
 
 
 def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
-    """Two names of runs, which columns can have."""
+    """Check two names of runs, which columns can have."""
     if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
         raise OptionError(f'names takes two, ("before", "after"), not {shown(names)}.')
     a, b = names

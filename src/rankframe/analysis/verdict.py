@@ -53,7 +53,7 @@ _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�"
 
 @dataclass(frozen=True)
 class Verdict(Exported):
-    """The outcome of a gate.
+    """Hold the outcome of a gate.
 
     checks: a row for each rule and slice: values, the change (in the direction that is better) and
         its lower confidence bound, how many queries were tested and how many were left out because
@@ -92,8 +92,9 @@ class Verdict(Exported):
 
     @property
     def status(self) -> Status:
-        """One failed check fails all; one that cannot be decided leaves all undecided, and so does
-        nothing to check.
+        """Return the verdict: one failed check fails all.
+
+        One that cannot be decided leaves all undecided, and so does nothing to check.
         """
         found = set(self.checks["status"])
         if "fail" in found:
@@ -106,12 +107,12 @@ class Verdict(Exported):
 
     @property
     def exit_code(self) -> int:
-        """0 pass, 1 fail, 2 could not decide."""
+        """Return 0 for pass, 1 for fail, 2 for undecided."""
         return _CODES[self.status]
 
     @property
     def headline(self) -> str:
-        """The verdict in one line."""
+        """Return the verdict in one line."""
         counts = Counter(self.checks["status"])
         words = {
             "pass": "passed",
@@ -142,7 +143,7 @@ class Verdict(Exported):
         return f"{counts[0]:,}{highest} of {number_of(total, 'query')} tested"
 
     def to_json(self) -> str:
-        """Everything, for other programs: the page on the gate lists the fields."""
+        """Write everything for other programs: the page on the gate lists the fields."""
         return json.dumps(
             {
                 "schema": JSON_SCHEMA,
@@ -219,7 +220,7 @@ class Verdict(Exported):
         return Table(columns, groups)
 
     def to_junit(self) -> str:
-        """JUnit XML: a test case for each check."""
+        """Write JUnit XML: a test case for each check."""
         counts = Counter(self.checks["status"])
         suite = ElementTree.Element(
             "testsuite",

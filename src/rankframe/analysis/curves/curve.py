@@ -348,7 +348,7 @@ _WIDE, _HIGH, _EDGE = 420, 240, 44
 
 
 class Curve(pl.DataFrame):
-    """The points of a curve: a polars frame that a notebook also draws.
+    """Hold the points of a curve: a polars frame that a notebook also draws.
 
     >>> from rankframe.analysis.curves.curve import curve
     >>> points = curve({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "metric_at_k", ks=[1, 2])

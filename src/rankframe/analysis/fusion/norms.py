@@ -1,4 +1,4 @@
-"""Norms make the scores of different runs comparable, list by list: as methods see documents."""
+"""Norms, which make the scores of different runs comparable, list by list."""
 
 from __future__ import annotations
 
@@ -62,28 +62,28 @@ def norm(
 
 @norm("(s − min) / (max − min)")
 def min_max(run: StackedRun) -> Floats:
-    """From 0, the least score of the list, to 1, the best."""
+    """Map the least score of the list to 0 and the best to 1."""
     best, lowest = _bounds(run)
     return _divide(run, run.scores - run.spread_to_rows(lowest), best - lowest)
 
 
 @norm("(max − s) / (max − min)")
 def min_max_inverted(run: StackedRun) -> Floats:
-    """From 0, the best score of the list, to 1, the least: where less is better."""
+    """Map the best score of the list to 0 and the least to 1: where less is better."""
     best, lowest = _bounds(run)
     return _divide(run, run.spread_to_rows(best) - run.scores, best - lowest)
 
 
 @norm("s / max")
 def max_norm(run: StackedRun) -> Floats:
-    """A share of the best score of the list."""
+    """Divide by the best score of the list."""
     best, _ = _bounds(run)
     return _divide(run, run.scores, best)
 
 
 @norm("(s − min) / (Σs − L·min)")
 def sum_norm(run: StackedRun) -> Floats:
-    """From 0, the least score of the list, so that all add up to 1."""
+    """Map the least score of the list to 0, so that all add up to 1."""
     scores, (_, lowest) = run.scores, _bounds(run)
     total = np.add.reduceat(scores, run.ranked.starts) if len(scores) else lowest
     divisors = total - lowest * run.ranked.lengths
@@ -92,7 +92,7 @@ def sum_norm(run: StackedRun) -> Floats:
 
 @norm("(s − mean) / σ")
 def zmuv(run: StackedRun) -> Floats:
-    """Standard deviations above the mean score of the list: zero mean, unit variance."""
+    """Count standard deviations above the mean score of the list: zero mean, unit variance."""
     scores, (_, lowest) = run.scores, _bounds(run)
     if not len(scores):
         return scores
@@ -107,7 +107,7 @@ def zmuv(run: StackedRun) -> Floats:
 
 @norm("1 − (r − 1)/L", scored=False)
 def rank_norm(run: StackedRun) -> Floats:
-    """From 1 at rank 1 down to 1/L at the last, whatever the scores."""
+    """Count from 1 at rank 1 down to 1/L at the last, whatever the scores."""
     return 1.0 - (run.ranks - 1) / run.spread_to_rows(run.list_lengths)
 
 
