@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +145,7 @@ def rrf(documents: NormalisedStack, *, k: float = 60) -> Floats:
 
     Cormack, Clarke and Büttcher (2009). The larger k, the less the first ranks stand out.
     """
-    return _add_up_ranks(documents, lambda rank: 1.0 / (k + rank), exact=True)
+    return _add_up_ranks(documents, lambda rank: 1.0 / (k + rank))
 
 
 @registered(
@@ -203,15 +202,13 @@ def w_bordafuse(documents: NormalisedStack, *, weights: Sequence[float]) -> Floa
     return _add_points(documents, weights)
 
 
-def _add_up_ranks(
-    documents: NormalisedStack, value: Callable[[Any], Any], *, exact: bool = False
-) -> Floats:
-    """Add up the value of each rank (`exact`: as in `compute_distinct`)."""
-    return documents.add_up(lambda run: compute_distinct(value, documents.ranks(run), exact=exact))
+def _add_up_ranks(documents: NormalisedStack, value: Callable[[int], float]) -> Floats:
+    """Add up the value of each rank."""
+    return documents.add_up(lambda run: compute_distinct(value, documents.ranks(run)))
 
 
 def _inverse_squares(documents: NormalisedStack) -> Floats:
-    return _add_up_ranks(documents, lambda rank: 1.0 / (rank * rank), exact=True)
+    return _add_up_ranks(documents, lambda rank: 1.0 / (rank * rank))
 
 
 def _add_points(documents: NormalisedStack, weights: Sequence[float] | None = None) -> Floats:

@@ -38,7 +38,7 @@ from rankframe.io.inputs import Columns, Source, in_units
 from rankframe.io.opening import open_table
 from rankframe.io.scratch import scratch_folder
 from rankframe.kernel.batch import as_text, taken, text_order
-from rankframe.kernel.matching import QueryIndex, group_equal
+from rankframe.kernel.matching import QueryIndex
 
 # Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included:
 # 110 were measured, and partitions have temporary files beside them.
@@ -264,24 +264,15 @@ def _cut_kept_ranks(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFra
 
 def _all_queries(rankings: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints, ...]]:
     """Return the queries of all runs in byte order, and their numbers in each run (-1: none)."""
-    queries = [ranking.queries for ranking in rankings]
-    first = queries[0]
-    if all(len(other) == len(first) and (other == first).all() for other in queries[1:]):
-        names = as_text(first)
-        order = text_order(names)
-        return taken(names, order).alias(QUERY), (order,) * len(rankings)
-    joined = pl.concat(queries, rechunk=True)
-    keys = np.concatenate([ranking.index.keys for ranking in rankings])
-    heads = group_equal(keys, joined)
-    distinct = np.flatnonzero(heads == np.arange(len(heads)))
-    names = as_text(taken(joined, distinct))
-    order = text_order(names)
-    place = np.empty(len(heads), np.int64)
-    place[distinct[order]] = np.arange(len(distinct))
+    names = [as_text(ranking.queries).alias(QUERY) for ranking in rankings]
+    if all(own.equals(names[0]) for own in names):
+        order = text_order(names[0])
+        return taken(names[0], order), (order,) * len(names)
+    queries = pl.concat(names).unique()
+    queries = taken(queries, text_order(queries))
     numbers: list[Ints] = []
-    end = 0
-    for own in queries:
-        begin, end = end, end + len(own)
-        numbers.append(np.full(len(distinct), -1))
-        numbers[-1][place[heads[begin:end]]] = np.arange(len(own))
-    return taken(names, order).alias(QUERY), tuple(numbers)
+    for own in names:
+        numbered = own.to_frame().with_row_index("_row")
+        rows = queries.to_frame().join(numbered, on=QUERY, how="left", maintain_order="left")
+        numbers.append(rows["_row"].cast(pl.Int64).fill_null(-1).to_numpy())
+    return queries, tuple(numbers)
