@@ -232,8 +232,8 @@ class AlignedValues(PairedValues):
     def averages(self) -> list[float | None]:
         """Return the average of each system, as its own summary has it."""
         averages: list[float | None] = []
-        for (above, below), ratio in zip(self.paired.totals, self.paired.ratios, strict=True):
-            if not float(below) or math.isnan(ratio):
+        for (above, _), ratio in zip(self.paired.totals, self.paired.ratios, strict=True):
+            if math.isnan(ratio):
                 averages.append(None)
             elif self.metric.average == "sum":
                 averages.append(float(above))
@@ -304,10 +304,6 @@ class AlignedValues(PairedValues):
             pulls = (self.pull(1) - after / before * self.pull(0)) / abs(before)
             return sign * (after - before) / abs(before), mean_error(pulls)
         return sign * (after - before), mean_error(self.pull(1) - self.pull(0))
-
-    def draw(self, hashes: Hashes, intervals: Intervals) -> AlignedValues:
-        """Draw the bootstrap, if it is wanted."""
-        return draw_replicates([self], hashes, intervals)[0]
 
     def system_row(self, system: int, intervals: Intervals) -> Row:
         """Describe a system by itself: its average with an interval."""

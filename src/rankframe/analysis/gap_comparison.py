@@ -17,6 +17,7 @@ from rankframe.analysis.differences import (
     Row,
     Setup,
     difference_row,
+    draw_replicates,
     value_row,
 )
 from rankframe.analysis.systems import Systems
@@ -97,7 +98,7 @@ class AlignedGaps:
             if subset.name == NO_VALUE or inside.paired.queries < SMALL:
                 left_out.append(str(subset.name))
             else:
-                slices.append(inside.draw(systems.hashes[subset.rows], bootstrap))
+                slices += draw_replicates([inside], systems.hashes[subset.rows], bootstrap)
         return cls(metric, slices, left_out)
 
     @property

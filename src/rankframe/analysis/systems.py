@@ -252,7 +252,7 @@ class Systems:
 
 
 def look_up_attributes(
-    attributes: Attributes | None, queries: pl.Series, metrics: Iterable[Metric]
+    attributes: Attributes | None, queries: pl.Series, metrics: Iterable[Metric] = ()
 ) -> QueryAttributes:
     """Look up weights and slices of queries; refuse unknown queries, and missing weights."""
     if attributes is None:
@@ -378,7 +378,7 @@ class Lack:
 
 def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack]:
     """Return what each system's run lacks, if its ledger counted any."""
-    found = []
+    lacking = []
     for name, system in systems.items():
         if count := int(system.entry(MISSING)[0] or 0):
             done = "left out"
@@ -387,8 +387,8 @@ def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack
                 done = describe_filled(
                     metrics, [m.label for m in metrics if values[m.label].is_null().all()]
                 )
-            found.append(Lack(name, count, int(system.entry("qrels_queries")[0] or 0), done))
-    return found
+            lacking.append(Lack(name, count, int(system.entry("qrels_queries")[0] or 0), done))
+    return lacking
 
 
 def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:

@@ -78,7 +78,7 @@ def with_bounds(
 
 
 def bound_metrics(
-    found: RunMatches,
+    matches: RunMatches,
     metrics: Sequence[Metric],
     *,
     policies: Policies | None = None,
@@ -107,7 +107,7 @@ def bound_metrics(
     With `judged_only` the run has no unjudged documents, so all are the value as evaluated.
 
     Args:
-        found: matches of a run, with all of its documents if the metrics need these.
+        matches: of a run, with all of its documents if the metrics need these.
         metrics: metrics over judgments.
         policies: as in the evaluation.
         attributes: with the weights, for metrics that are averaged by weight.
@@ -122,7 +122,9 @@ def bound_metrics(
 ('lag', None, None, 0.0, 0.0)]
     """
     judged = [metric for metric in metrics if not metric.grouped]
-    unjudged = _Unjudged.of(found, judged_plan(judged), policies or Policies(), attributes)
+    unjudged = _Unjudged.from_matches(
+        matches, judged_plan(judged), policies or Policies(), attributes
+    )
     none_relevant = unjudged.averages([(metric, 0.0) for metric in judged])
     all_relevant = unjudged.averages([(m, unjudged.relevant_grade(m)) for m in judged])
     rows: list[tuple[object, ...]] = []
@@ -152,11 +154,11 @@ class _Unjudged:
     _rows: dict[int, WithHoles] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, found: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
+    def from_matches(
+        cls, matches: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
     ) -> _Unjudged:
         """Find the unjudged documents of a run that was matched with judgments."""
-        part, kind = found.select(), None
+        part, kind = matches.select(), None
         queries = part.queries
         looked_up = QueryAttributes() if attributes is None else attributes.look_up(queries)
         listed = needs_documents(plan, policies)
@@ -165,8 +167,8 @@ class _Unjudged:
         if depends_on_ranks_alone(plan) and not (listed or mapped):
             part, kind = find_patterns(part)
         if listed:
-            assert found.listing is not None  # callers see to it
-            documents = found.listing.all()
+            assert matches.listing is not None  # callers see to it
+            documents = matches.listing.all()
             documents = documents.some((documents.judgment < 0) & (not policies.judged_only))
             documents = documents.some(sort_order(documents.query, documents.rank))
         else:

@@ -22,6 +22,7 @@ from rankframe.core.table import (
     Tone,
     as_html,
     as_markdown,
+    as_text,
     warning_notes,
 )
 from rankframe.core.wording import number_text, percent_text, signed_text
@@ -96,12 +97,12 @@ class Verdict(Exported):
 
         One that cannot be decided leaves all undecided, and so does nothing to check.
         """
-        found = set(self.checks["status"])
-        if "fail" in found:
+        statuses = set(self.checks["status"])
+        if "fail" in statuses:
             return "fail"
         # A slice that is too small is passed over, a rule without any other one is not.
         decided = self.checks.filter(pl.col("status") != "skipped")["rule"].n_unique()
-        if not found or "undecided" in found or decided < self.checks["rule"].n_unique():
+        if not statuses or "undecided" in statuses or decided < self.checks["rule"].n_unique():
             return "undecided"
         return "pass"
 
@@ -257,12 +258,12 @@ class Verdict(Exported):
         return as_html([self.note, shown, *warning_notes(self.warnings)])
 
     def __repr__(self) -> str:
-        checks = [
-            f"  {row['status']:<9}  {check_name(row)}{': ' if row['reason'] else ''}{row['reason']}"
-            for row in self.checks.to_dicts()
-        ]
-        warned = [f"  Warning: {warning}" for warning in self.warnings]
-        return "\n".join([f"rankframe gate: {self.headline}", *checks, *warned])
+        checks = []
+        for row in self.checks.to_dicts():
+            reason = f": {row['reason']}" if row["reason"] else ""
+            checks.append(Note(f"{row['status']:<9}  {check_name(row)}{reason}"))
+        parts = [*checks, *warning_notes(self.warnings)]
+        return as_text(f"rankframe gate: {self.headline}", parts)
 
 
 def check_name(row: Mapping[str, Any]) -> str:

@@ -75,14 +75,14 @@ def read_population(
         )
     # Negated as they are read, so that the best of several passages is the nearest.
     run = replace(run, distance=run.distance or distance)
-    found = Lookup.of(qrels, run, policies, (), listed=True).found()
-    part = found.select()
+    matches = Lookup.of(qrels, run, policies, (), listed=True).found()
+    part = matches.select()
     order = text_order(part.queries)
     queries = taken(part.queries, order)
     relevant = part.grades > 0 if policies.rel is None else part.grades >= policies.rel
     total = np.add.reduceat(relevant, part.starts, dtype=np.int64)[order]
     missing = ~part.in_run[order]
-    if not found.counts.overlap and policies.no_overlap == "error":
+    if not matches.counts.overlap and policies.no_overlap == "error":
         key = QUERY if missing.all() else DOC
         raise NoOverlapError(key, *some_ids(run, qrels, key))
     if policies.missing == "error" and missing.any():
@@ -96,8 +96,8 @@ def read_population(
     number = np.empty(len(queries), np.int64)
     number[order] = np.where(keep, np.cumsum(keep) - 1, -1)
 
-    assert found.listing is not None  # it was requested
-    documents = found.listing.all()
+    assert matches.listing is not None  # it was requested
+    documents = matches.listing.all()
     if policies.judged_only:
         documents = documents.some(part.rank[documents.judgment] * (documents.judgment >= 0) > 0)
         # ranks are counted again, because the unjudged documents are gone

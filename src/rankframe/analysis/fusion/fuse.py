@@ -335,10 +335,10 @@ class Recorded:
         for system, source in systems.items():
             if isinstance(source, str | os.PathLike):
                 by_place.setdefault(describe(source, "run"), system)
-        found = [
+        fused = [
             name if name in systems else by_place.get(place) for name, place in self.runs.items()
         ]
-        parts = tuple(name for name in found if name is not None)
+        parts = tuple(name for name in fused if name is not None)
         return parts if len(set(parts)) == len(self.runs) else None
 
 

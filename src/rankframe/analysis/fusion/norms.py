@@ -217,24 +217,19 @@ class NormalisedStack:
     def _frame_of_run(self, run: int, columns: Collection[str]) -> pl.DataFrame:
         stack, listed = self.stack, self.stack.runs[run]
         rows = np.flatnonzero(listed.has_document)
-
-        def score() -> Floats | None:
-            if listed.ranked.score is None:
-                return None
-            return listed.spread_to_documents(listed.ranked.score)[rows]
-
+        score = listed.ranked.score
         makers: dict[str, Callable[[], Any]] = {
             QUERY: lambda: taken(stack.queries, stack.code[rows]),
             DOC: lambda: stack.taken(rows),
             "run": lambda: stack.names[run],
             RANK: lambda: self.ranks(run)[rows],
-            SCORE: score,
+            SCORE: lambda: None if score is None else listed.spread_to_documents(score)[rows],
             "normalised": lambda: self.scores(run)[rows],
             "length": lambda: self.list_lengths(run)[rows],
             "runs_with": lambda: stack.runs_with[rows],
             "candidates": lambda: stack.lengths[stack.code[rows]],
         }
         with np.errstate(over="ignore", invalid="ignore"):
-            made = {column: makers[column]() for column in columns}
+            values = {column: makers[column]() for column in columns}
         types = {column: STACKED_FRAME.columns[column].type for column in columns}
-        return pl.DataFrame({"_document": rows, **made}).cast({"_document": pl.Int64, **types})
+        return pl.DataFrame({"_document": rows, **values}).cast({"_document": pl.Int64, **types})

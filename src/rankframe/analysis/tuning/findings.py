@@ -15,7 +15,7 @@ import polars as pl
 
 from rankframe.analysis.compare import correct_rows
 from rankframe.analysis.comparison import WARNING
-from rankframe.analysis.differences import AlignedValues, Row, Setup
+from rankframe.analysis.differences import AlignedValues, Row, Setup, draw_replicates
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.systems import System, lacks
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
@@ -268,7 +268,7 @@ class Findings:
         complete = self.folds.complete
         terms = {name: replace(terms, defined=complete) for name, terms in systems.items()}
         aligned = AlignedValues.from_terms(self.metric, terms)
-        return aligned.draw(self._hashes, self.setup.intervals)
+        return draw_replicates([aligned], self._hashes, self.setup.intervals)[0]
 
     def _finish(self, ratio: float, queries: int) -> float | None:
         if np.isnan(ratio):

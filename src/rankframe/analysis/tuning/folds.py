@@ -56,11 +56,6 @@ class QueryValues:
     # only of a trained fusion, by fold: the values of what was trained without that fold as well
     without: tuple[Terms, ...] | None = None
 
-    @property
-    def all_terms(self) -> tuple[Terms, ...]:
-        """Return the values of everything that was trained."""
-        return (self.terms, *(self.without or ()))
-
 
 @dataclass(frozen=True, eq=False)
 class Folds:
@@ -73,7 +68,7 @@ class Folds:
 
     def limit_to(self, values: Sequence[QueryValues]) -> Folds:
         """Leave out the queries for which any of these values is undefined."""
-        defined = (terms.defined for fusion in values for terms in fusion.all_terms)
+        defined = (terms.defined for v in values for terms in (v.terms, *(v.without or ())))
         return replace(self, complete=np.logical_and.reduce([self.complete, *defined]))
 
     def refuse_empty(self) -> None:
