@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
 from typing import Any, Final
@@ -33,7 +32,7 @@ from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import Held
 from rankframe.engine.plan import PerQuery, Plan, per_query_values
 from rankframe.frames.judged import JudgedFrame, find_patterns
-from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithHoles, unlisted_holes
+from rankframe.frames.matches import RunMatches, WithHoles, unlisted_holes
 from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import number_segments, query_blocks, sort_order
@@ -122,9 +121,7 @@ def bound_metrics(
 ('lag', None, None, 0.0, 0.0)]
     """
     judged = [metric for metric in metrics if not metric.grouped]
-    unjudged = _Unjudged.from_matches(
-        matches, judged_plan(judged), policies or Policies(), attributes
-    )
+    unjudged = _Unjudged(matches, judged_plan(judged), policies or Policies(), attributes)
     none_relevant = unjudged.averages([(metric, 0.0) for metric in judged])
     all_relevant = unjudged.averages([(m, unjudged.relevant_grade(m)) for m in judged])
     rows: list[tuple[object, ...]] = []
@@ -136,28 +133,14 @@ def bound_metrics(
     return pl.DataFrame(rows, schema, orient="row")
 
 
-@dataclass(frozen=True)
 class _Unjudged:
-    """Hold the judgments and the unjudged documents of a run, and evaluate them with any grades."""
+    """Evaluate a run that was matched with judgments, with any grades of unjudged documents."""
 
-    # of queries that stand for all
-    part: MatchedJudgments
-    # the number of the query in `part` that each query equals; None: `part` has all queries
-    kind: Ints | None
-    # unjudged documents, by query and rank
-    documents: Listed
-    policies: Policies
-    # all queries, and their weights
-    queries: pl.Series
-    weights: Floats | None
-    # by the rank down to which unjudged documents count
-    _rows: dict[int, WithHoles] = field(default_factory=dict)
-
-    @classmethod
-    def from_matches(
-        cls, matches: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
-    ) -> _Unjudged:
-        """Find the unjudged documents of a run that was matched with judgments."""
+    def __init__(
+        self, matches: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
+    ) -> None:
+        # Judgments of queries that stand for all, and the number of the query there that each
+        # query equals; None: they have all queries.
         part, kind = matches.select(), None
         queries = part.queries
         looked_up = QueryAttributes() if attributes is None else attributes.look_up(queries)
@@ -173,7 +156,11 @@ class _Unjudged:
             documents = documents.some(sort_order(documents.query, documents.rank))
         else:
             documents = unlisted_holes(part.starts, part.rank, part.retrieved)
-        return cls(part, kind, documents, policies, queries, looked_up.weights)
+        self.part, self.kind, self.policies = part, kind, policies
+        self.queries, self.weights = queries, looked_up.weights
+        self.documents = documents  # unjudged ones, by query and rank
+        # by the rank down to which unjudged documents count
+        self._rows: dict[int, WithHoles] = {}
 
     def averages(self, assumed: Sequence[tuple[Metric, float]]) -> dict[str, float | None]:
         """Evaluate each metric with one grade for all unjudged documents in its cutoff."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations_with_replacement
 
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.registry import Method
-from rankframe.analysis.fusion.training import Hits, JudgedRun, judge_runs
+from rankframe.analysis.fusion.training import Hits, JudgedRun
 from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.folds import Folds, QueryValues, goodness
@@ -23,27 +21,6 @@ from rankframe.analysis.tuning.weights import (
     starting_points,
     weights_of,
 )
-from rankframe.io.input_table import InputTable
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """Hold what trained candidates learn from; runs are judged when that is first needed."""
-
-    qrels: InputTable
-    runs: Mapping[str, InputTable]
-    policies: FusionPolicies
-    queries: pl.Series
-    folds: Folds
-
-    def hits_without(self, folds: Collection[int]) -> list[Hits]:
-        """Return the hits of each run in the queries of all other folds."""
-        other = self.queries.filter(pl.Series(~np.isin(self.folds.numbers, list(folds))))
-        return [run.count(other) for run in self._judged]
-
-    @cached_property
-    def _judged(self) -> list[JudgedRun]:
-        return judge_runs(self.qrels, self.runs, self.policies)
 
 
 @dataclass(frozen=True)
@@ -60,13 +37,15 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Hold the values of candidates that were tried."""
+    """Try candidates, and hold their values in every query."""
 
     # of the runs
     names: Sequence[str]
     evaluator: Evaluator
+    queries: pl.Series
     folds: Folds
-    training: Training
+    # judges the runs, which trained candidates learn from
+    judge: Callable[[], Sequence[JudgedRun]]
     budget: int
     seed: int
     values: dict[Candidate, QueryValues] = field(default_factory=dict)
@@ -105,7 +84,11 @@ class Trials:
         """
         folds = range(self.folds.count)
         unseen = [frozenset(pair) for pair in combinations_with_replacement(folds, 2)]
-        trained = [method.train(self.training.hits_without(pair)) for pair in unseen]
+        judged = self.judge()
+        trained = [
+            method.train(count_hits_without(pair, judged, self.queries, self.folds))
+            for pair in unseen
+        ]
         terms = dict(zip(unseen, self.evaluator.evaluate(trained), strict=True))
         without = (
             self.folds.join([terms[frozenset((fold, other))] for other in folds]) for fold in folds
@@ -143,3 +126,11 @@ class Trials:
         for point in averages:
             found_by = (fold for fold in range(folds) if point in sets[fold])
             yield candidate_at(point), frozenset(found_by)
+
+
+def count_hits_without(
+    unseen: Collection[int], runs: Sequence[JudgedRun], queries: pl.Series, folds: Folds
+) -> list[Hits]:
+    """Return the hits of each run in the queries of all but the unseen folds."""
+    training_queries = queries.filter(pl.Series(~np.isin(folds.numbers, list(unseen))))
+    return [run.count(training_queries) for run in runs]

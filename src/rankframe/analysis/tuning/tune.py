@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Unpack
 
 import numpy as np
@@ -12,6 +13,7 @@ from rankframe.analysis.differences import Setup
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
+from rankframe.analysis.fusion.training import judge_runs
 from rankframe.analysis.systems import (
     Runs,
     evaluate_runs,
@@ -23,7 +25,7 @@ from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.analysis.tuning.folds import FOLDS, Folds, QueryValues, deal
 from rankframe.analysis.tuning.outcome import Tuning
-from rankframe.analysis.tuning.trials import Training, Trials
+from rankframe.analysis.tuning.trials import Trials
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
@@ -169,8 +171,8 @@ def tune(
     )
     with load_runs(inputs, fusing, run_bytes) as loaded:
         evaluator = Evaluator(loaded, judgments, tuned_by, policies, weights, progress, rank_bytes)
-        training = Training(judgments, inputs, fusing, ids, dealt)
-        trials = Trials(names, evaluator, dealt, training, budget, intervals.seed)
+        judge = cache(partial(judge_runs, judgments, inputs, fusing))
+        trials = Trials(names, evaluator, ids, dealt, judge, budget, intervals.seed)
         tried = trials.run(candidates, PLAIN)
     plain = trials.values[PLAIN]
     findings = Findings(
