@@ -152,7 +152,7 @@ def stack(
     def make(needed: set[str]) -> pl.DataFrame:
         if "normalised" in needed:
             method.refuse_unscored(unscored(opened))
-        loaded, columns = LoadedRuns.read(opened, policies), sorted({QUERY, RANK, "run", *needed})
+        loaded, columns = LoadedRuns(opened, policies), sorted({QUERY, RANK, "run", *needed})
 
         def frame(block: Ints) -> pl.DataFrame:
             rows = NormalisedStack(loaded.stack(block), method.norm).frame(columns)

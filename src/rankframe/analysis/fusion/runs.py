@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -102,32 +101,20 @@ def unscored(runs: Mapping[str, InputTable]) -> tuple[str, ...]:
     return tuple(name for name, run in runs.items() if SCORE not in run.mapping)
 
 
-@dataclass(frozen=True)
 class LoadedRuns:
-    """Hold runs in memory, and where each has the rows of a query."""
+    """Read all rows of runs, and find the rows of each query."""
 
-    inputs: Mapping[str, InputTable]
-    rankings: tuple[QueryIndex, ...]
-    policies: FusionPolicies
-    # the queries of all runs, as text and in byte order
-    queries: pl.Series
-    # for each run, the number that each of these queries has in its ranking; -1: the run lacks it
-    numbers: tuple[Ints, ...]
-
-    @classmethod
-    def read(cls, runs: Mapping[str, InputTable], policies: FusionPolicies) -> LoadedRuns:
-        """Read all rows of all runs."""
-
+    def __init__(self, runs: Mapping[str, InputTable], policies: FusionPolicies) -> None:
         def read_run(name: str, run: InputTable, frame: pl.LazyFrame) -> QueryIndex:
             with naming_the_run(repr(name)):
                 return index_ranking(Batches(run, _cut_kept_ranks(frame, policies)).whole())
 
-        inputs = tuple(runs.values())
+        self.inputs, self.policies, tables = runs, policies, tuple(runs.values())
         # A run is indexed while the next one is read.
         with ThreadPoolExecutor(2) as pool:
-            rankings = tuple(pool.map(read_run, runs, inputs, comparable(*inputs)))
-        queries, numbers = _all_queries(rankings)
-        return cls(runs, rankings, policies, queries, numbers)
+            self.rankings = tuple(pool.map(read_run, runs, tables, comparable(*tables)))
+        # The queries of all runs as text, in byte order, and the number of each in each ranking.
+        self.queries, self.numbers = _all_queries(self.rankings)
 
     @cached_property
     def lengths(self) -> Ints:
@@ -176,32 +163,29 @@ class LoadedRuns:
         return error
 
 
-@dataclass(frozen=True)
 class PartitionedRuns:
-    """Hold runs in temporary files, partitioned by query; `partitions` reads them any number of
-    times.
-    """
+    """Write the rows of runs to temporary files, partitioned by query, to be read repeatedly."""
 
-    splits: Mapping[str, HashedInput]
-    # the number of rows of each run
-    counts: Mapping[str, int]
-    policies: FusionPolicies
-    folder: Path
-
-    @classmethod
-    def write(
-        cls, runs: Mapping[str, InputTable], policies: FusionPolicies, partitions: int, folder: Path
-    ) -> PartitionedRuns:
-        """Write the rows of all runs to files."""
+    def __init__(
+        self,
+        runs: Mapping[str, InputTable],
+        policies: FusionPolicies,
+        partitions: int,
+        folder: Path,
+    ) -> None:
+        self.policies, self.folder = policies, folder
+        # the rows of each run, and their number
+        self.splits: dict[str, HashedInput] = {}
+        self.counts: dict[str, int] = {}
         at_once = bytes_at_once(*runs.values())
-        counts, splits = {}, {}
         for number, (name, run) in enumerate(runs.items()):
             with naming_the_run(repr(name)):
-                counts[name] = count_rows(run)
-                if not counts[name]:
+                self.counts[name] = count_rows(run)
+                if not self.counts[name]:
                     raise EmptyInputError(run.role, run.name)
-                splits[name] = HashedInput.write(run, folder / f"run-{number}", partitions, at_once)
-        return cls(splits, counts, policies, folder)
+                self.splits[name] = HashedInput.write(
+                    run, folder / f"run-{number}", partitions, at_once
+                )
 
     @property
     def rows(self) -> int:
@@ -221,7 +205,7 @@ class PartitionedRuns:
                 parts[name] = part_of(frame, "run")
                 del frame
             if sum(rows_read.values()) > before:
-                yield LoadedRuns.read(parts, self.policies)
+                yield LoadedRuns(parts, self.policies)
             del parts
             trim()
         for name, count in self.counts.items():
@@ -249,10 +233,10 @@ def load_runs(
     inputs = list(runs.values())
     partitions = count_partitions(inputs, [ROW_BYTES] * len(inputs), max_memory)
     if partitions == 1:
-        yield LoadedRuns.read(runs, policies)
+        yield LoadedRuns(runs, policies)
         return
     with scratch_folder() as folder:
-        yield PartitionedRuns.write(runs, policies, partitions, folder)
+        yield PartitionedRuns(runs, policies, partitions, folder)
 
 
 def _cut_kept_ranks(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -41,28 +41,21 @@ _KEPT_ROWS = 4_000_000
 _RANK_BYTES = 1 << 28
 
 
-@dataclass(frozen=True)
 class JudgedBlock:
-    """Hold the stacked documents of judged queries, and which of them are judged."""
+    """Match the stacked documents of judged queries with the judgments."""
 
-    stack: Stack
-    batch: Batch
-    # the number of each query in the judgments
-    numbers: Ints
-    # judged documents, and their rows in the judgments
-    rows: Ints
-    judged: Ints
-
-    @classmethod
-    def match(cls, stack: Stack, judgments: IndexedJudgments) -> JudgedBlock:
-        """Match documents with judgments; all queries are judged."""
+    def __init__(self, stack: Stack, judgments: IndexedJudgments) -> None:
+        self.stack = stack
         table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
-        batch = Batch.from_hashed(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
-        numbers = judgments.find(batch)
-        matches = match_documents(batch, judgments, numbers)
+        table = hashed(table.lazy()).collect(engine="in-memory")
+        self.batch = Batch.from_hashed(table, stack.starts)
+        # the number of each query in the judgments
+        self.numbers = judgments.find(self.batch)
+        matches = match_documents(self.batch, judgments, self.numbers)
         assert matches is not None  # in a stack, each document is there once
         order = np.argsort(matches.batch_rows)
-        return cls(stack, batch, numbers, matches.batch_rows[order], matches.index_rows[order])
+        # judged documents, and their rows in the judgments
+        self.rows, self.judged = matches.batch_rows[order], matches.index_rows[order]
 
     def rank(self, scores: Floats) -> DocumentRanks:
         """Rank the judged documents by these scores; equal ones by doc_id, descending."""
@@ -144,7 +137,7 @@ class Evaluator:
         """Put the ranks of a block's judged documents into each fusion's; return its rows."""
         block = self._blocks.get(number)
         if block is None:
-            block = JudgedBlock.match(runs.stack(queries), self._judgments)
+            block = JudgedBlock(runs.stack(queries), self._judgments)
             if runs is self.runs and runs.rows <= _KEPT_ROWS:
                 self._blocks[number] = block
         stacks: dict[Norm | None, NormalisedStack] = {}
