@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.compare import SystemInputs, open_systems
+from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.systems import Runs, System, align, list_subsets
 from rankframe.core.options import Policies, Unpaired
 from rankframe.engine.evaluate import DEFAULT_METRICS
@@ -59,7 +59,7 @@ def opened(
     **options: Any,
 ) -> SystemInputs:
     of = None if runs is None else Runs(QRELS, runs, Policies())
-    return open_systems(stored or {}, of, metrics, unpaired=unpaired, **options)
+    return SystemInputs(stored or {}, of, metrics, unpaired=unpaired, **options)
 
 
 STORED = {name: rf.evaluate(QRELS, RUNS[name], ["map", "mrr"], ci=None) for name in ("old", "new")}

@@ -7,8 +7,7 @@ p values, and describe each pair and each system in a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import combinations
 from typing import Unpack
 
@@ -36,7 +35,6 @@ from rankframe.analysis.systems import (
     MANY,
     MISSING,
     Runs,
-    System,
     Systems,
     align,
     evaluate_runs,
@@ -65,7 +63,7 @@ from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.ledger import POLICY
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
-from rankframe.io.queries import Attributes, By, read_attributes, shared_columns_of, slicings
+from rankframe.io.queries import By, read_attributes, shared_columns_of, slicings
 from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
 from rankframe.stats.significance import Pair, correct_p_values
 
@@ -130,7 +128,7 @@ def compare(
         raise OptionError("bounds need judgments and runs: stored values have neither.")
     if qrels is not None or policies.shows:
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
-    inputs = open_systems(
+    inputs = SystemInputs(
         systems if runs is None else {}, runs, metrics,
         unpaired=comparing.unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower_is_better,
@@ -138,25 +136,52 @@ def compare(
     return compare_systems(inputs, setup, bounds=bounds, progress=progress)[0]
 
 
-@dataclass(frozen=True)
 class SystemInputs:
-    """Name what is to be compared, before any run is read."""
+    """Open stored values and runs, and find the metrics that every system has or gets."""
 
-    stored: Mapping[str, System]
-    runs: Runs | None
-    metrics: Sequence[Metric]
-    # the metrics that have values; for a gap, the metric that it is of
-    computed: Sequence[Metric]
-    attributes: Attributes | None
-    unpaired: Unpaired
-    missing: MissingAmong
-    # how many ways of slicing were requested; those after them are for gaps alone
-    ways: int = 0
-
-    @cached_property
-    def averaged(self) -> list[Metric]:
-        """Return the metrics that have values per query."""
-        return [metric for metric in self.computed if metric.frame != "documents"]
+    def __init__(
+        self,
+        stored: Mapping[str, Source],
+        runs: Runs | None,
+        metrics: Metrics | None,
+        *,
+        unpaired: Unpaired,
+        missing: MissingAmong = "zero_if_few",
+        queries: Source | None = None,
+        by: By | Sequence[By] | None = None,
+        weight: str | None = None,
+        columns: Columns | None = None,
+        lower_is_better: Names = (),
+        higher_is_better: Names = (),
+    ) -> None:
+        self.runs, self.unpaired, self.missing = runs, unpaired, missing
+        self.stored = read_systems(stored) if stored else {}
+        if runs is None:
+            chosen = stored_metrics(self.stored, metrics)
+        else:
+            requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
+            chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
+            averaged = [metric for metric in chosen if metric.frame != "documents"]
+            if self.stored and averaged:  # only these are stored
+                stored_metrics(self.stored, metrics if len(averaged) == len(chosen) else averaged)
+        if (lower_is_better, higher_is_better) != ((), ()):
+            chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
+        self.metrics = chosen
+        # A gap is computed from the metric that it is of; metrics over documents have no values
+        # per query to average.
+        self.computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+        self.averaged = [metric for metric in self.computed if metric.frame != "documents"]
+        # The ways of slicing after those that were requested are for gaps alone.
+        self._requested_ways = len(slicings(by))
+        self.attributes = read_attributes(
+            queries,
+            by=with_gaps(by, chosen, known=queries is not None),
+            weight=weight,
+            metrics=self.computed,
+            columns=columns,
+        )
+        if runs is None:
+            refuse_absent_columns(columns, queries=shared_columns_of(self.attributes))
 
     @property
     def names(self) -> list[str]:
@@ -185,45 +210,11 @@ class SystemInputs:
             systems,
             attributes=attributes,
             metrics=self.metrics,
-            subsets=[subset for subset in subsets if subset.key[0] < self.ways],
+            subsets=[subset for subset in subsets if subset.key[0] < self._requested_ways],
             slices=subsets,
             tables=tables,
             lacks=lacks(by_name, self.averaged),
         )
-
-
-def open_systems(
-    stored: Mapping[str, Source],
-    runs: Runs | None,
-    metrics: Metrics | None,
-    *,
-    unpaired: Unpaired,
-    missing: MissingAmong = "zero_if_few",
-    queries: Source | None = None,
-    by: By | Sequence[By] | None = None,
-    weight: str | None = None,
-    columns: Columns | None = None,
-    lower_is_better: Names = (),
-    higher_is_better: Names = (),
-) -> SystemInputs:
-    """Read stored values and attributes, and find the metrics that every system has or gets."""
-    systems = read_systems(stored) if stored else {}
-    if runs is None:
-        chosen = stored_metrics(systems, metrics)
-    else:
-        requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
-        chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
-        averaged = [metric for metric in chosen if metric.frame != "documents"]
-        if systems and averaged:  # only these are stored
-            stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
-    if (lower_is_better, higher_is_better) != ((), ()):
-        chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
-    ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
-    computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
-    attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
-    if runs is None:
-        refuse_absent_columns(columns, queries=shared_columns_of(attributes))
-    return SystemInputs(systems, runs, chosen, computed, attributes, unpaired, missing, requested)
 
 
 def compare_systems(

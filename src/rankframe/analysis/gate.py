@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.compare import open_systems
+from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.differences import Row
 from rankframe.analysis.document_comparison import list_exposures
 from rankframe.analysis.gap_comparison import AlignedGaps
@@ -125,7 +125,7 @@ def gate(
         runs = Runs(qrels, {CANDIDATE: run}, policies, columns, max_memory, progress)
     own = {} if metrics is None else {m.label: m for m in resolve(metrics, *RUN_FRAMES, "gap")}
     requested = dict.fromkeys(rule.metric for rule in demands.rules)
-    inputs = open_systems(
+    inputs = SystemInputs(
         stored, runs, [own.get(name, name) for name in requested],
         unpaired=unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower, higher_is_better=higher,
