@@ -154,7 +154,8 @@ class SystemInputs:
         lower_is_better: Names = (),
         higher_is_better: Names = (),
     ) -> None:
-        self.runs, self.unpaired, self.missing = runs, unpaired, missing
+        self.runs, self.missing = runs, missing
+        self.unpaired: Unpaired = unpaired
         self.stored = read_systems(stored) if stored else {}
         if runs is None:
             chosen = stored_metrics(self.stored, metrics)
@@ -235,7 +236,7 @@ def compare_systems(
     gaps = []
     if any(metric.gap is not None for metric in inputs.metrics):
         gaps = draw_gaps(systems, setup.intervals)
-    pairs, singles = _rows(systems, gaps, setup, progress)
+    pairs, singles = _compare_metrics(systems, gaps, setup, progress)
     table = correct_rows(pairs, setup)
     if bounds and systems.tables is not None and inputs.runs is not None:
         judged = [metric for metric in inputs.metrics if metric.of_judgments]
@@ -277,10 +278,10 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
         raise OptionError.choice("baseline", baseline, names)
 
 
-def _rows(
+def _compare_metrics(
     systems: Systems, gaps: Sequence[AlignedGaps], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a row for each metric, subset and pair of systems, and a row for each system."""
+    """Return a row for each metric, subset and pair of systems, and one for each system."""
     names, metrics = list(systems.by_name), systems.metrics
     pairs = list(combinations(range(len(names)), 2))
     if setup.baseline is not None:
