@@ -400,23 +400,23 @@ def _precision_grades(
         value(_so_far(from_first), pl.col("nth")).alias("high"),
         value(_so_far(from_last, reverse=True), pl.col("last")).alias("low"),
     )
-    return unjudged.select(QUERY, DOC, _lowest(grade), _highest(grade))
+    highest = _choose(pl.col("high"), pl.col("plain"), "nth", grade).alias(MOST)
+    return unjudged.select(QUERY, DOC, _lowest(grade), highest)
+
+
+def _choose(values: pl.Expr, plain: pl.Expr, number: str, grade: float) -> pl.Expr:
+    """Give the grade to as many documents as make a value largest; to none if `plain` is.
+
+    Documents get it in the order of their `number`.
+    """
+    count = pl.col(number).get(values.arg_max()).over(QUERY)
+    chosen = (values.max().over(QUERY) > plain) & (pl.col(number) <= count)
+    return where(chosen, grade)
 
 
 def _lowest(grade: float) -> pl.Expr:
-    """Give the grade to as many of the last as make `low` least; to none if `plain` is."""
-    low = pl.col("low")
-    count = pl.col("last").get(low.arg_min()).over(QUERY)
-    chosen = (low.min().over(QUERY) < pl.col("plain")) & (pl.col("last") <= count)
-    return where(chosen, grade).alias(LEAST)
-
-
-def _highest(grade: float) -> pl.Expr:
-    """Give the grade to as many of the first as make `high` largest; to none if `plain` is."""
-    high = pl.col("high")
-    count = high.arg_max().over(QUERY) + 1
-    chosen = (high.max().over(QUERY) > pl.col("plain")) & (pl.col("nth") <= count)
-    return where(chosen, grade).alias(MOST)
+    """Choose how many of the last documents get the grade, to make `low` least."""
+    return _choose(-pl.col("low"), -pl.col("plain"), "last", grade).alias(LEAST)
 
 
 def _gain_grades(

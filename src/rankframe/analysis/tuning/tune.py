@@ -9,6 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
+from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
@@ -16,9 +17,6 @@ from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
 from rankframe.analysis.fusion.training import judge_runs
 from rankframe.analysis.systems import (
     Runs,
-    evaluate_runs,
-    look_up_attributes,
-    refuse_unshared,
 )
 from rankframe.analysis.tuning.candidates import Candidate, Grid, list_candidates
 from rankframe.analysis.tuning.evaluator import Evaluator
@@ -26,7 +24,6 @@ from rankframe.analysis.tuning.findings import Findings
 from rankframe.analysis.tuning.folds import FOLDS, Folds, QueryValues, deal
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.trials import Trials
-from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import (
@@ -44,7 +41,6 @@ from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.memory import estimated_need, for_rows, limit_of, size_text
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import read_attributes
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
@@ -135,26 +131,25 @@ def tune(
     sources = named_runs(runs)
     names = tuple(sources)
     candidates = list_candidates(methods, norms, grid, names, budget=budget, folds=folds)
-    attributes = read_attributes(queries, weight=weight, metrics=[tuned_by], columns=columns)
     # A query that a run lacks is left out for all later, when it is known what each run lacks.
     missing = "error" if shared.missing == "error" else "zero"
     policies = replace(shared.each, missing=missing)
     # Where memory is short, indexes of runs are not kept beside the runs.
     again = max_memory is None
-    requested = Runs(qrels, sources, policies, columns, max_memory, progress, again=again)
-    systems, cached = evaluate_runs(requested, [tuned_by], attributes=attributes)
-    if shared.missing == "zero_if_few":
-        refuse_unshared(systems)
-    judgments, inputs = cached.left, dict(zip(names, cached.rights, strict=True))
-    ids = systems[names[0]].values[QUERY]
-    weights = look_up_attributes(attributes, ids, [tuned_by]).weights
+    systems = SystemInputs(
+        {}, Runs(qrels, sources, policies, columns, max_memory, progress, again=again), [tuned_by],
+        unpaired="error", missing=shared.missing, queries=queries, weight=weight, columns=columns,
+    ).evaluate()  # fmt: skip
+    assert systems.tables is not None  # runs were evaluated
+    judgments, inputs = systems.tables.left, dict(zip(names, systems.tables.rights, strict=True))
+    ids, weights = systems.queries, systems.attributes.weights
     single_runs = {
         name: QueryValues(Terms.of(tuned_by, system.computed, weights))
-        for name, system in systems.items()
+        for name, system in systems.by_name.items()
     }
     kept = np.ones(len(ids), np.bool_)
     if shared.missing == "skip":
-        for system in systems.values():
+        for system in systems.by_name.values():
             kept &= (system.values[system.evidence[0]] > 0).to_numpy()
     dealt = Folds(deal(hash_ids(ids), folds, intervals.seed), folds, kept)
     dealt = dealt.limit_to(list(single_runs.values()))
