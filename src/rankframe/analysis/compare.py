@@ -172,7 +172,7 @@ class SystemInputs:
         # per query to average.
         self.computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
         self.averaged = [metric for metric in self.computed if metric.frame != "documents"]
-        # The ways of slicing after those that were requested are for gaps alone.
+        # Further ways of slicing are for gaps alone.
         self._requested_ways = len(slicings(by))
         self.attributes = read_attributes(
             queries,

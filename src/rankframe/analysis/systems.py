@@ -267,7 +267,7 @@ def look_up_attributes(
 def list_subsets(
     attributes: Attributes | None, values: QueryAttributes, queries: int
 ) -> list[Subset]:
-    """Return all queries, then every slice of those that have attributes."""
+    """Return all queries, then every slice of the queries that have attributes."""
     slices = (
         [
             Subset(*attributes.name(way, number), np.flatnonzero(numbers == number), (way, number))
