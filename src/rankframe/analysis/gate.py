@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.differences import Row
@@ -20,6 +19,7 @@ from rankframe.analysis.gate_rules import Demands, Measured, Rule, read_demands
 from rankframe.analysis.stored import Names, read_systems, refuse_unknown
 from rankframe.analysis.systems import MANY, Runs, Subset, System, Systems
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
+from rankframe.core.arrays import Flags
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import (
@@ -287,7 +287,7 @@ def _check_subset(
     }
 
 
-def _describe_one_sided(rule: Rule, queries: pl.Series, alone: NDArray[np.bool_]) -> str:
+def _describe_one_sided(rule: Rule, queries: pl.Series, alone: Flags) -> str:
     """Name the queries that are left out because they are undefined for one side only."""
     sides = []
     for side, only in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):

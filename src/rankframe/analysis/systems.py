@@ -12,9 +12,9 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.differences import AlignedValues
+from rankframe.core.arrays import Flags, Ints
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import Option, number_of
@@ -198,7 +198,7 @@ class Subset:
 
     by: str | None
     name: str | None
-    rows: NDArray[np.int64]
+    rows: Ints
     # the way of slicing and the number of the slice
     key: SliceKey = WHOLE
 
@@ -420,7 +420,7 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
             )
 
 
-def _may_lack(system: System) -> NDArray[np.bool_]:
+def _may_lack(system: System) -> Flags:
     """Mark the queries that the run lacks, or that a stored result may lack."""
     lacking = np.zeros(len(system.values), np.bool_)
     if not system.filled:

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.comparison import HOLE_COLUMNS
+from rankframe.core.arrays import Flags, Floats
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
 from rankframe.engine.accumulator import average_values
@@ -39,9 +39,6 @@ from rankframe.kernel.segments import number_segments, query_blocks, sort_order
 from rankframe.metrics.gain import discounted, gain_rows
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import where
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _BLOCK_ROWS = 1 << 17  # judgments that are evaluated together
 
@@ -268,7 +265,7 @@ class _Unjudged:
         part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
 
-        def evaluate(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
+        def evaluate(block: tuple[int, int]) -> tuple[PerQuery, Flags]:
             judged = JudgedFrame(
                 part.some(*block),
                 rel=self.policies.rel,

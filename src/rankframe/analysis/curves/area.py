@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Floats
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Check, is_count, is_number
 from rankframe.kernel.segments import segment_starts, spread
-
-Floats = NDArray[np.float64]
 
 _ROC, _PRECISION_RECALL = ("fpr", "tpr"), ("recall", "precision")
 # What runs along the curve, and what may stand above it.

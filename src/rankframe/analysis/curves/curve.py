@@ -13,13 +13,13 @@ import polars as pl
 from rankframe.analysis.curves.area import downsample_curve
 from rankframe.analysis.curves.score_points import (
     CURVE,
-    Ints,
     precision_recall,
     read_population,
     roc,
     vertical_mean,
 )
 from rankframe.analysis.systems import look_up_attributes
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option

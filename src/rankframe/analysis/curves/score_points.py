@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Flags, Floats, Ints
 from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.errors import MissingQueriesError, NoOverlapError, OptionError
 from rankframe.core.messages import Option
@@ -24,9 +24,6 @@ from rankframe.io.input_table import InputTable
 from rankframe.kernel.batch import taken, text_order
 from rankframe.kernel.segments import segment_starts, sort_order
 from rankframe.stats.exact import Exact, exact_sums
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # The column with the number of the curve of each point.
 CURVE: Final = "_curve"
@@ -47,7 +44,7 @@ class Population:
     # whether it is relevant
     query: Ints
     score: Floats
-    relevant: NDArray[np.bool_]
+    relevant: Flags
     # -1 where scores were negated: of distances, and of ranks
     sign: int
 

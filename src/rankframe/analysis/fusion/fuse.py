@@ -24,8 +24,8 @@ from rankframe.analysis.fusion.runs import (
     open_runs,
     unscored,
 )
-from rankframe.analysis.fusion.stack import Ints
 from rankframe.analysis.fusion.training import judge_runs
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Progress, Report, Storage, takes_options

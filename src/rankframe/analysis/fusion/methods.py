@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from rankframe.analysis.fusion.norms import NormalisedStack
 from rankframe.analysis.fusion.registry import (
     METHODS,
-    Floats,
     Learned,
     Limits,
     compute_distinct,
     registered,
 )
-from rankframe.analysis.fusion.training import Hits, Ints
+from rankframe.analysis.fusion.training import Hits
+from rankframe.core.arrays import Codes, Floats, Ints
 from rankframe.kernel.segments import position, rectangles
 
 __all__ = ["METHODS"]  # which these functions fill
@@ -274,7 +274,7 @@ def _net_wins(
     places: Sequence[NDArray[np.signedinteger]],
     weights: Sequence[float] | None,
     exists: NDArray[np.int8] | None,
-) -> NDArray[np.int32]:
+) -> Codes:
     """Return wins minus losses of each document (the first axis) of several queries.
 
     Each document is compared with all below it in every query at a time, so that nothing but their
@@ -456,7 +456,7 @@ def bayesfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     return documents.add_up(odds)
 
 
-def _in_segment(values: Floats, ends: Ints, rank: NDArray[np.int32]) -> Floats:
+def _in_segment(values: Floats, ends: Ints, rank: Codes) -> Floats:
     """Return the value of each rank's segment; 0 beyond the last, and where there is no rank."""
     padded = np.append(values, 0.0)
     return np.where(rank > 0, padded[np.searchsorted(ends, rank)], 0.0)

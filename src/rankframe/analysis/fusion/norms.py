@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.stack import Floats, Ints, Stack, StackedRun
+from rankframe.analysis.fusion.stack import Stack, StackedRun
+from rankframe.core.arrays import Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.kernel.batch import taken
 
@@ -159,7 +160,7 @@ class NormalisedStack:
         """Return the numbers of the runs."""
         return range(len(self.stack.runs))
 
-    def ranks(self, run: int) -> NDArray[np.int32]:
+    def ranks(self, run: int) -> Codes:
         """Return the rank of each document in a run; 0 where the run lacks it."""
         return self.stack.runs[run].document_ranks
 
@@ -173,13 +174,13 @@ class NormalisedStack:
             self._scores[run] = self._normalise(run)
         return self._scores[run]
 
-    def has_score(self, run: int) -> NDArray[np.bool_]:
+    def has_score(self, run: int) -> Flags:
         """Return which documents have a score in a run; some norms give one to all documents."""
         has_document = self.stack.runs[run].has_document
         return np.ones(self.height, np.bool_) if self._scores_all else has_document
 
     @property
-    def score_counts(self) -> NDArray[np.int32]:
+    def score_counts(self) -> Codes:
         """Return in how many runs each document has a score."""
         if self._scores_all:
             return np.full(self.height, len(self.runs), np.int32)

@@ -14,16 +14,15 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.norms import Norm, NormalisedStack
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.analysis.fusion.training import Hits
+from rankframe.core.arrays import AnyInts, Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 
 P = ParamSpec("P")
-Floats: TypeAlias = NDArray[np.float64]
 # What a trained method learned of each run.
 Learned: TypeAlias = Sequence[Floats]
 
@@ -194,7 +193,7 @@ class registered(Facts):  # noqa: N801 (a decorator)
         return function
 
 
-def compute_distinct(function: Callable[[Any], float], numbers: NDArray[np.integer]) -> Floats:
+def compute_distinct(function: Callable[[Any], float], numbers: AnyInts) -> Floats:
     """Compute a function of whole numbers from 1 on; 0 where they are 0.
 
     Each distinct number is computed once, by itself: in a column of numpy, the last bit of a power

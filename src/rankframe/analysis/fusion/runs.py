@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.stack import Ints, Stack, stack_runs
+from rankframe.analysis.fusion.stack import Stack, stack_runs
 from rankframe.core.allocators import trim
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import QUERY, RANK, SCORE
 from rankframe.core.errors import (
     DuplicateError,

@@ -13,15 +13,15 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.norms import Norm, NormalisedStack
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
+from rankframe.core.arrays import Floats, Ints
 from rankframe.core.columns import DOC, QUERY, RELEVANCE, SCORE
 from rankframe.core.options import Policies, Progress, Report
-from rankframe.engine.accumulator import Floats, Terms
+from rankframe.engine.accumulator import Terms
 from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.frames.judgments import IndexedJudgments
@@ -32,8 +32,6 @@ from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.reading import workers
 from rankframe.metrics.names import Metric
-
-Ints = NDArray[np.int64]
 
 # Rows of runs up to which stacked blocks are kept for further fusions.
 _KEPT_ROWS = 4_000_000
