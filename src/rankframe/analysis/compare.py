@@ -63,8 +63,8 @@ from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.ledger import POLICY
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns
-from rankframe.io.queries import By, read_attributes, shared_columns_of, slicings
-from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
+from rankframe.io.queries import By, read_attributes, slicings
+from rankframe.metrics.names import Metric, Metrics, add_inner_metrics, resolve
 from rankframe.stats.significance import Pair, correct_p_values
 
 
@@ -170,7 +170,7 @@ class SystemInputs:
         self.metrics = chosen
         # A gap is computed from the metric that it is of; metrics over documents have no values
         # per query to average.
-        self.computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+        self.computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
         self.averaged = [metric for metric in self.computed if metric.frame != "documents"]
         # Further ways of slicing are for gaps alone.
         self._requested_ways = len(slicings(by))
@@ -182,7 +182,7 @@ class SystemInputs:
             columns=columns,
         )
         if runs is None:
-            refuse_absent_columns(columns, queries=shared_columns_of(self.attributes))
+            refuse_absent_columns(columns, queries=self.attributes)
 
     @property
     def names(self) -> list[str]:

@@ -199,7 +199,7 @@ def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -
             f"'per {', '.join(rule.by)}'."
         )
     any_value = replace(rule, kind="at most", number=math.inf, relative=False)
-    whole = _check_subset(any_value, metric.gap.of, systems.subsets[0], systems, demands)
+    whole = _check_subset(any_value, metric.gap.metric, systems.subsets[0], systems, demands)
     limits = str(whole["reason"])
     gaps = AlignedGaps.draw(metric, systems, Intervals())
     doubt = (limits if whole["status"] == "undecided" else "") or gaps.shortage

@@ -46,7 +46,7 @@ class JudgedBlock:
         self.stack = stack
         table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
         table = hashed(table.lazy()).collect(engine="in-memory")
-        self.batch = Batch.from_hashed(table, stack.starts)
+        self.batch = Batch.from_hashed(table, starts=stack.starts)
         # the number of each query in the judgments
         self.numbers = judgments.find(self.batch)
         matches = match_documents(self.batch, judgments, self.numbers)
