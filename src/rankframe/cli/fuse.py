@@ -79,7 +79,7 @@ def fuse(
         how["method"], list(named_runs(sources)), norm=how.get("norm"), weights=weights
     )
     with out.progress(" + ".join(sources)) as report:
-        fusion = Fusion.open(
+        fusion = Fusion(
             sources,
             chosen,
             FusionPolicies.from_options(how),

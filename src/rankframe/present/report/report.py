@@ -17,8 +17,7 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from rankframe.analysis import diff
-from rankframe.analysis.aligned_systems import open_systems
-from rankframe.analysis.compare import compare_systems
+from rankframe.analysis.compare import SystemInputs, compare_systems
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.gate import decide_pair
@@ -239,7 +238,7 @@ def _gather(tables: Held, request: _Request) -> Material:
     setup, policies = request.setup, request.policies.each
     runs = dict(zip(request.systems, tables.rights, strict=True))
     begin("comparing")
-    inputs = open_systems(
+    inputs = SystemInputs(
         {},
         Runs(tables.left, runs, policies, progress=request.progress, again=True),
         list(request.metrics),
@@ -383,7 +382,7 @@ def _changes(
 def _bounded(rows: Rows, request: _Request) -> Comparison:
     """Compute bounds for unjudged documents, over the same queries."""
     judged = [metric for metric in request.metrics if metric.of_judgments]
-    inputs = open_systems(
+    inputs = SystemInputs(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),
         judged,
