@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,20 @@ from rankframe.core.options import Policies, Storage
 from rankframe.core.wording import plain_text
 
 
+def _lines(path: Path) -> list[str]:
+    from rankframe.io.formats.registry import reading
+
+    with reading(str(path)):
+        return path.read_text(encoding="utf-8").splitlines()
+
+
 @takes(
+    Flag("kind", Literal["run", "qrels"] | None, "What IN holds, if its columns do not tell."),
+    Flag(
+        "queries", Path | None,
+        "Names of queries, a line each, in the order of a search engine's responses.",
+        read=_lines,
+    ),
     Flag("overwrite", bool, "Replace OUT if it is there."),
     Storage, flags.COLUMNS, *flags_of(Policies, "order", "duplicates", "relevance"),
 )  # fmt: skip
@@ -29,17 +42,7 @@ def convert(
         Path, typer.Argument(metavar="OUT", help="A file; its ending says the format.")
     ],
     *,
-    kind: Annotated[
-        Literal["run", "qrels"] | None,
-        typer.Option(help="What IN holds, if its columns do not tell."),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Names of queries, a line each, in the order of a search engine's responses.",
-        ),
-    ] = None,
+    kind: Any,
     how: Given,
 ) -> None:
     """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text.
@@ -58,15 +61,7 @@ def convert(
 
     (opened,) = open_sources([source])
     how.pop("storage_options", None)  # in force while this runs
-    names = None if queries is None else _lines(queries)
     with Output().progress(f"converting {masked(source)}"):
-        found, rows = convert_file(opened, target, kind, queries=names, **how)
+        found, rows = convert_file(opened, target, kind, **how)
     where = str(place(target) if is_address(target) else target)
     print(f"{plain_text(where)}: {number_of(rows, 'row')} of {found}", file=sys.stderr)
-
-
-def _lines(path: Path) -> list[str]:
-    from rankframe.io.formats.registry import reading
-
-    with reading(str(path)):
-        return path.read_text(encoding="utf-8").splitlines()

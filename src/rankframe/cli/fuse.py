@@ -13,7 +13,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.cli import flags
 from rankframe.cli.completion import methods
 from rankframe.cli.inputs import open_inputs
-from rankframe.cli.options import OUTPUT, Flag, Given, flags_of, takes
+from rankframe.cli.options import REQUIRED, Flag, Given, flags_of, takes
 from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
@@ -33,7 +33,13 @@ from rankframe.core.wording import plain_text
     Flag("weights", str | None, "One for each run, or NAME=X,NAME=X,...", "X,X,..."),
     Flag("qrels", str | None, "Judgments, for trained methods.", "FILE"),
     FusionPolicies, Storage, flags.COLUMNS, flags.MAX_MEMORY,
-    output=(flags.OVERWRITE, flags.QUIET),
+    output=(
+        Flag(
+            "output", Path, "The fused run; the ending chooses the format.",
+            typed="--output -o", default=REQUIRED,
+        ),
+        flags.OVERWRITE, flags.QUIET,
+    ),
 )  # fmt: skip
 def fuse(
     runs: Annotated[
@@ -41,15 +47,7 @@ def fuse(
         typer.Argument(metavar="RUN", help="Two runs or more; NAME=RUN names one."),
     ],
     *,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The fused run; the ending chooses the format.",
-            rich_help_panel=OUTPUT,
-        ),
-    ],
+    output: Path,
     out: Output,
     how: Given,
 ) -> None:
@@ -134,17 +132,12 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
     Flag("depth", int | None, "Fuse only the top N documents of each run."),
     SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
-    output=(flags.formats("table", "json", "csv", "markdown"), *flags.RESULT),
+    output=(
+        Flag("top", int, "Number of candidates to show.", default=10),
+        flags.formats("table", "json", "csv", "markdown"), *flags.RESULT,
+    ),
 )  # fmt: skip
-def tune(
-    sources: flags.QrelsAndRuns,
-    *,
-    top: Annotated[
-        int, typer.Option(help="Number of candidates to show.", rich_help_panel=OUTPUT)
-    ] = 10,
-    out: Output,
-    how: Given,
-) -> None:
+def tune(sources: flags.QrelsAndRuns, *, top: int, out: Output, how: Given) -> None:
     """Find the best fusion of runs, and test what it gains on queries that did not choose it.
 
     Examples:

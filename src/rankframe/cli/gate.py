@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +9,7 @@ import typer
 
 from rankframe.cli import flags
 from rankframe.cli.inputs import NOTHING, open_sources, runs_by_name, split_name
-from rankframe.cli.options import OUTPUT, REQUIRED, Flag, Given, flags_of, takes
+from rankframe.cli.options import REQUIRED, Flag, Given, flags_of, takes
 from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, SharedPolicies, Storage
@@ -53,7 +52,11 @@ RULES = Flag("rules", Path | None, "Rules in a TOML file.")
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.HIGHER_IS_BETTER,
     flags.QUERIES, flags.WEIGHT,
     *flags_of(Comparing, "unpaired"),
-    output=(flags.formats("table", "json", "markdown"), flags.QUIET),
+    output=(
+        flags.formats("table", "json", "markdown"), flags.QUIET,
+        Flag("json", Path | None, "Write JSON there."),
+        Flag("junit", Path | None, "Write JUnit XML there."),
+    ),
 )  # fmt: skip
 def gate(
     sources: Annotated[
@@ -63,13 +66,10 @@ def gate(
         ),
     ],
     *,
+    baseline: str,
+    json: Path | None,
+    junit: Path | None,
     out: Output,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write JSON there.", rich_help_panel=OUTPUT)
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(help="Write JUnit XML there.", rich_help_panel=OUTPUT)
-    ] = None,
     how: Given,
 ) -> None:
     """Check a run against a stored baseline and rules.
@@ -99,18 +99,18 @@ def gate(
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
     qrels, (name, run) = sources[:-1], split_name(sources[-1])
-    before, stored = split_name(how.pop("baseline"))
+    before, stored = split_name(baseline)
     if name is not None and name == before:
         raise OptionError(f"run and baseline are both named {name!r}. Give each its own name.")
     opened = open_sources([*qrels, run, stored])
     judgments = opened[0] if qrels and qrels[0] != NOTHING else None
-    check_outputs([*opened, how.get("queries"), how.get("rules")], json_file, junit)
+    check_outputs([*opened, how.get("queries"), how.get("rules")], json, junit)
     rules = rules_from(how)
     with out.progress("deciding") as report:
         verdict = rf.gate(judgments, opened[-2], opened[-1], rules, progress=report, **how)
     verdict = verdict.named(baseline=before, candidate=name)
     warn_if_every_relevant(verdict.every_relevant and bool(qrels))
-    for target, text in ((json_file, verdict.to_json), (junit, verdict.to_junit)):
+    for target, text in ((json, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))
     out.print(
@@ -142,6 +142,8 @@ def rules_from(how: Given) -> dict[str, Any]:
     output=(
         flags.formats("table", "json", "csv"),
         Flag("target", Path | None, "Write the table there.", typed="--output -o"), flags.QUIET,
+        Flag("plot", Path | None, "Draw a chart: a .png, .svg, .pdf or .html file."),
+        Flag("margin", str | None, "In the chart: how much worse is allowed.", "X"),
     ),
 )  # fmt: skip
 def history(
@@ -152,19 +154,9 @@ def history(
         ),
     ],
     *,
+    plot: Path | None,
+    margin: str | None,
     out: Output,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw a chart: a .png, .svg, .pdf or .html file.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
-    margin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X", help="In the chart: how much worse is allowed.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
     how: Given,
 ) -> None:
     """Show metrics of stored results, in the order of time.
@@ -182,7 +174,7 @@ def history(
     import rankframe as rf
     from rankframe.io.outputs import write_frame
     from rankframe.present.terminal.analysis_tables import history_table
-    from rankframe.present.terminal.render import csv_text
+    from rankframe.present.terminal.render import csv_text, json_text
 
     named = runs_by_name(folders)
     check_outputs([], plot, tables=[out.target])
@@ -198,6 +190,7 @@ def history(
     def text() -> str:
         if out.style == "csv":
             return csv_text(found)
-        return json.dumps(found.to_dicts(), indent=2, default=lambda date: date.isoformat())
+        return json_text([{**row, "date": row["date"] and row["date"].isoformat()}
+                          for row in found.to_dicts()])  # fmt: skip
 
     out.print(text, lambda _: [history_table(found)])

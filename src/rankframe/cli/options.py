@@ -107,8 +107,8 @@ def takes(
 ) -> Callable[[Command], Command]:
     """Give a command flags: a flag for each option of a group, and single flags.
 
-    The flags stand where the command has its parameter `how`, which then holds the keyword
-    arguments that they make. Flags of its output stand where it has its parameter `out`.
+    A flag under the name of one of the command's parameters becomes that parameter. The other flags
+    become the keyword arguments `how`, and flags of the output the fields of `out`.
 
     >>> @takes(Intervals, *flags_of(Comparing, "unpaired"))
     ... def look(run: str, *, how: Given) -> None:
@@ -121,33 +121,42 @@ def takes(
     handed = [
         flag for item in flags for flag in ([item] if isinstance(item, Flag) else flags_of(item))
     ]
+    every = {flag.name: flag for flag in (*(replace(f, panel=OUTPUT) for f in output), *handed)}
+    written = {flag.name for flag in output}
 
     def with_flags(command: Command) -> Command:
+        types = get_type_hints(command, include_extras=True)
+        own = inspect.signature(command).parameters
+
         @wraps(command)
         def called(**arguments: Any) -> None:
             how: Given = {}
-            for flag in handed:
-                value = arguments.pop(flag.name)
-                if value is not None:  # else the function has its own default
-                    how[flag.name] = value if flag.read is None else flag.read(value)
+            fields: dict[str, Any] = {}
+            for name, flag in every.items():
+                value = typed = arguments.pop(name)
+                if typed is not None and flag.read is not None:
+                    value = flag.read(typed)
+                if name in own:
+                    arguments[name] = value
+                elif name in written:
+                    fields[name] = value
+                elif typed is not None:  # else the function has its own default
+                    how[name] = value
             if "unit_split" in how:
                 how["unit"] = _unit(how.get("unit"), how.pop("unit_split"))
-            if output:
-                arguments["out"] = Output(**{f.name: arguments.pop(f.name) for f in output})
+            if "out" in own:
+                arguments["out"] = Output(**fields)
             with reached_with(how.get("storage_options")):
                 command(**arguments, how=how)
 
-        types = get_type_hints(command, include_extras=True)
-        groups = {"how": handed, "out": [replace(flag, panel=OUTPUT) for flag in output]}
-        parameters = [
-            parameter
-            for own in inspect.signature(command).parameters.values()
-            for parameter in (
-                [flag.parameter for flag in groups[own.name]]
-                if own.name in groups
-                else [own.replace(annotation=types[own.name])]
-            )
+        others = [
+            parameter.replace(annotation=types[name])
+            for name, parameter in own.items()
+            if name not in (*every, "how", "out")
         ]
+        arguments = [other for other in others if other.kind is not other.KEYWORD_ONLY]
+        options = [other for other in others if other.kind is other.KEYWORD_ONLY]
+        parameters = [*arguments, *(flag.parameter for flag in every.values()), *options]
         # typer reads both
         called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -120,6 +120,7 @@ class Output:
         from rankframe.engine.ledger import says_every_relevant
         from rankframe.io.outputs import write_frame
         from rankframe.present.terminal import result_tables as show
+        from rankframe.present.terminal.analysis_tables import ledger_table
 
         warn_if_every_relevant(any(says_every_relevant(r.ledger) for r in results.values()))
         for target, name, frame in (
@@ -137,7 +138,7 @@ class Output:
             if any(result.items.height for result in results.values()):
                 yield show.item_tables(results)
             if self.ledger:
-                yield show.ledger_table(results)
+                yield ledger_table(show.ledger_of(results))
 
         self.print(lambda: show.results_text(results, metrics, self.style), tables)
 

@@ -57,7 +57,14 @@ _FIELDS = (
 _TABLES = (flags.COLUMNS, flags.QUERIES, flags.BY)
 
 
-@takes(*_FIELDS, *_LOOK, Policies, Storage, *_TABLES, output=(flags.QUIET,))
+@takes(
+    Flag(
+        "output", Path, "A .png, .svg, .pdf or .html file.", typed="--output -o",
+        default=Path("chart.svg"),
+    ),
+    *_FIELDS, *_LOOK, Policies, Storage, *_TABLES,
+    output=(flags.QUIET,),
+)  # fmt: skip
 def plot(
     kind: Annotated[
         str | None,
@@ -76,10 +83,7 @@ def plot(
         ),
     ] = None,
     *,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg, .pdf or .html file."),
-    ] = Path("chart.svg"),
+    output: Path,
     how: Given,
     out: Output,
 ) -> None:

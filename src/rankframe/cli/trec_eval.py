@@ -127,6 +127,11 @@ def trec_eval(
     ],
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run, likewise.")],
     *,
+    measures: list[str] | None,
+    queries: bool,
+    no_summary: bool,
+    run_format: str,
+    check: Path | None,
     how: Given,
     _version: Annotated[
         bool,
@@ -161,22 +166,15 @@ def trec_eval(
     from rankframe.trec_eval.check import compare_output, measures_in, read_output
     from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 
-    if how["run_format"] != _RUN_FORMAT:
-        raise OptionError(f"-T {how['run_format']}: rankframe reads {_RUN_FORMAT} only.")
-    options = TrecOptions(**{flag.name: how[flag.name] for flag in _OPTIONS if flag.name in how})
-    output = read_output(how["check"]) if "check" in how else None
-    measures = how.get("measures")
-    checked = None if output is None else measures_in(output, options.rel_format)
+    if run_format != _RUN_FORMAT:
+        raise OptionError(f"-T {run_format}: rankframe reads {_RUN_FORMAT} only.")
+    options = TrecOptions(**{f.name: how.pop(f.name) for f in _OPTIONS if f.name in how})
+    output = None if check is None else read_output(check)
+    if output is not None and not measures:
+        measures = measures_in(output, options.rel_format)
     judgments, documents = open_sources([qrels, run])
-    result = evaluate_trec(
-        judgments,
-        documents,
-        measures or checked,
-        options,
-        columns=how.get("columns"),
-        relevance=how.get("relevance"),
-    )
-    check = None if output is None else compare_output(output, result)
+    how.pop("old")
+    result = evaluate_trec(judgments, documents, measures, options, **how)
     if result.missing and not options.complete:
         are, were, them = ("is", "was", "it") if result.missing == 1 else ("are", "were", "them")
         missing = f"{result.missing:,} of {number_of(result.judged, 'judged query')} {are}"
@@ -184,8 +182,9 @@ def trec_eval(
             f"rankframe: {missing} not in the run and {were} left out; -c counts {them} as 0.",
             file=sys.stderr,
         )
-    if check is None:
-        result.write(sys.stdout.buffer, queries=how["queries"], summary=not how["no_summary"])
-    else:
-        check.write(sys.stdout.buffer)
-    raise typer.Exit(1 if check is not None and check.different.height else 0)
+    if output is None:
+        result.write(sys.stdout.buffer, queries=queries, summary=not no_summary)
+        return
+    compared = compare_output(output, result)
+    compared.write(sys.stdout.buffer)
+    raise typer.Exit(1 if compared.different.height else 0)

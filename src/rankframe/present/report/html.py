@@ -34,13 +34,6 @@ def text(content: object, *, most: int = _LONGEST) -> str:
     return f'<span title="{escape(whole)}">{escape(whole[: most - 1])}…</span>'
 
 
-def number(value: float | None, shown: str | None = None) -> Cell:
-    """Make a cell with a number that the table is sorted by."""
-    if value is None:
-        return Cell("–")
-    return Cell(f"{value:.4f}" if shown is None else shown, value=float(value))
-
-
 def table(name: str, content: Table, *, search: str | None = None, page: int = _PAGE) -> str:
     """Render a table that readers can sort, page through and save as CSV.
 

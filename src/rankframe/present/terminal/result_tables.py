@@ -10,15 +10,15 @@ import polars as pl
 from rich.console import Group, RenderableType
 
 from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown
-from rankframe.core.wording import best_of, count_text, number_text, range_text
+from rankframe.core.wording import best_of, number_text, range_text
 from rankframe.engine.ledger import ORDER, POLICY
 from rankframe.engine.result import Result
 from rankframe.metrics import Definition
 from rankframe.metrics.metric import Family
 from rankframe.metrics.names import Metric, signature
+from rankframe.present.tables import policies_of
 from rankframe.present.terminal.render import (
     csv_text,
-    plain,
     reference_list,
     reference_page,
     render,
@@ -60,27 +60,9 @@ def item_tables(results: Mapping[str, Result]) -> RenderableType:
     return render(_item_tables(results), loose=True)
 
 
-def ledger_table(results: Mapping[str, Result]) -> RenderableType:
-    """Render everything that was counted, a column per run, and the policies in force."""
-    ledgers = {}
-    for run, result in results.items():
-        counts = _counts(result.ledger).unique("item", keep="first", maintain_order=True)
-        ledgers[run] = {row["item"]: row for row in counts.to_dicts()}
-    rows = []
-    for item in dict.fromkeys(item for ledger in ledgers.values() for item in ledger):
-        entries = {run: ledger.get(item) for run, ledger in ledgers.items()}
-        counts = [
-            "-" if entry is None else count_text(entry["value"]) for entry in entries.values()
-        ]
-        notes = {run: entry["note"] for run, entry in entries.items() if entry is not None}
-        meaning = "; ".join(f"{run}: {note}" for run, note in notes.items())
-        if len(set(notes.values())) == 1:
-            meaning = next(iter(notes.values()))
-        rows.append([item, *counts, Cell(meaning, tone="muted")])
-    table = Table.from_texts(["counted"], list(results), rows, more_words=["meaning"])
-    policies = _policies(next(iter(results.values())).ledger)
-    in_force = ", ".join(f"{name}: {value}" for name, value in policies.items())
-    return Group(render([table], loose=True), plain(f"policies: {in_force}"))
+def ledger_of(results: Mapping[str, Result]) -> pl.DataFrame:
+    """Stack the ledgers of all runs, with the name of the run in the column `system`."""
+    return _stacked({run: result.ledger for run, result in results.items()}, "system")
 
 
 def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
@@ -112,7 +94,7 @@ def results_text(results: Mapping[str, Result], metrics: Sequence[Metric], style
             _runs_table(results, [metric], "ends", sliced=True) for metric in _sliceable(metrics)
         ]
     notes = [Note(f"{note}.") for note in _caveats(results)]
-    if (how := _policies(next(iter(results.values())).ledger).get("ci", "none")) != "none":
+    if (how := policies_of(next(iter(results.values())).ledger).get("ci", "none")) != "none":
         notes.append(Note(f"Intervals: {how}."))
     return as_markdown([*parts, *_item_tables(results), *notes])
 
@@ -235,7 +217,7 @@ def _caveats(results: Mapping[str, Result]) -> list[Note]:
 
 
 def _as_dict(run: str, result: Result) -> dict[str, object]:
-    ledger = _counts(result.ledger)
+    ledger = result.ledger.filter(~pl.col("item").str.starts_with(POLICY))
     is_order = pl.col("item").str.ends_with(ORDER)
     counts, orders = ledger.filter(~is_order), ledger.filter(is_order)
     return {
@@ -252,21 +234,11 @@ def _as_dict(run: str, result: Result) -> dict[str, object]:
             for item, value in zip(counts["item"], counts["value"], strict=True)
         },
         "ordered": dict(zip(orders["item"], orders["note"], strict=True)),
-        "policies": _policies(result.ledger),
+        "policies": policies_of(result.ledger),
     }
 
 
-def _counts(ledger: pl.DataFrame) -> pl.DataFrame:
-    return ledger.filter(~pl.col("item").str.starts_with(POLICY))
-
-
-def _policies(ledger: pl.DataFrame) -> dict[str, str]:
-    policies = ledger.filter(pl.col("item").str.starts_with(POLICY))
-    names = policies["item"].str.strip_prefix(POLICY)
-    return dict(zip(names, policies["note"], strict=True))
-
-
-def _stacked(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _stacked(frames: Mapping[str, pl.DataFrame], name: str = "run") -> pl.DataFrame:
     return pl.concat(
-        [frame.select(pl.lit(run).alias("run"), pl.all()) for run, frame in frames.items()]
+        [frame.select(pl.lit(run).alias(name), pl.all()) for run, frame in frames.items()]
     )
