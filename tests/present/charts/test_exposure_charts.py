@@ -87,7 +87,7 @@ def test_ranges_are_few_whole_and_without_gaps(highest: int) -> None:
 
 def test_what_cannot_be_drawn_is_refused(refusal) -> None:
     for draw in (rf.plot.exposure, rf.plot.popularity):
-        assert "there is nothing to draw" in refusal(draw, {})
+        assert "is drawn of rf.exposure(run, …)" in refusal(draw, {})
         assert "is drawn of rf.exposure(run, …)" in refusal(draw, {"x": [1]})
         lacking = pl.DataFrame({"doc_id": ["a"]})
         assert "'x' has no column 'in_catalogue'" in refusal(draw, {"x": lacking})

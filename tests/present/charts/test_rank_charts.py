@@ -102,4 +102,4 @@ def test_a_panel_for_each_system() -> None:
 
 
 def test_calibration_of_nothing_is_refused(refusal) -> None:
-    assert "there is nothing to draw" in refusal(rf.plot.calibration, {})
+    assert "is drawn of rf.pair(qrels, run)" in refusal(rf.plot.calibration, {})

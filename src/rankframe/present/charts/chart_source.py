@@ -16,7 +16,7 @@ from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.tune import tune
 from rankframe.core.columns import DOC, QUERY, RANK
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, did_you_mean, shown
+from rankframe.core.messages import Option, shown
 from rankframe.core.options import JudgedOptions
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import evaluate
@@ -26,6 +26,7 @@ from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
 from rankframe.present.charts.canvas import Look
+from rankframe.present.charts.chart_inputs import unknown
 
 # Default metrics of agreement.
 AGREEMENT = ("kendall_tau", "spearman", "tau_ap", "rbo")
@@ -198,10 +199,8 @@ class ChartSource:
         if self.query is None and len(ids):
             return ids[0]
         if self.query not in ids:
-            hint = did_you_mean(str(self.query), ids.head(10_000).to_list())
-            raise OptionError(
-                f"no run has documents for the query {shown(self.query)}. {hint}".rstrip()
-            )
+            problem = f"no run has documents for the query {shown(self.query)}."
+            raise unknown(problem, self.query, ids.head(10_000).to_list())
         return str(self.query)
 
     def _of_each_run(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:

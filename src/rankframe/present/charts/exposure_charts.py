@@ -11,12 +11,12 @@ import polars as pl
 
 from rankframe.core.columns import DOC
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, number_of, shown
+from rankframe.core.messages import Option, number_of
 from rankframe.core.wording import distinct_texts
 from rankframe.metrics.catalogue import gini
 from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import Canvas, Chart, Look
-from rankframe.present.charts.chart_inputs import ALONE, between, in_words
+from rankframe.present.charts.chart_inputs import between, by_name, in_words
 from rankframe.present.charts.marks import across, alt, tip, up
 from rankframe.present.charts.palette import SAME
 from rankframe.present.charts.registry import chart
@@ -35,7 +35,7 @@ _TOP = re.compile(r"shown_top([1-9]\d*)")
 @chart(
     takes="retrieved",
     inputs=lambda source: (source.documents(),),
-    example="popular.parquet item_based.parquet als.parquet -k 10 --items items.parquet",
+    demo="popular.parquet item_based.parquet als.parquet -k 10 --items items.parquet",
 )
 def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Draw how evenly documents are shown, a Lorenz curve: the share of all places that the least
@@ -94,7 +94,7 @@ def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
 @chart(
     takes="retrieved",
     inputs=lambda source: (source.documents(),),
-    example="popular.parquet item_based.parquet als.parquet -k 10 --train train.parquet "
+    demo="popular.parquet item_based.parquet als.parquet -k 10 --train train.parquet "
     "--items items.parquet",
 )
 def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
@@ -185,24 +185,16 @@ def _shares(frame: pl.DataFrame, column: str, starts: Sequence[int]) -> list[flo
 
 
 def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
-    """The documents frames by name, collected."""
-    tables = documents if isinstance(documents, Mapping) else {ALONE: documents}
+    """Return frames of documents by name, collected."""
+    needed = "rf.exposure(run, …), or several by name"
+    columns = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
     found = {}
-    for name, table in tables.items():
-        frame = table.collect() if isinstance(table, pl.LazyFrame) else table
-        if not isinstance(frame, pl.DataFrame):
-            raise OptionError(
-                f"this chart is drawn of rf.exposure(run, …), or several by name, not of "
-                f"{shown(table)}."
-            )
-        needed = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
-        if missing := [column for column in needed if column not in frame.columns]:
+    for name, table in by_name(documents, pl.LazyFrame | pl.DataFrame, needed).items():
+        found[name] = table.lazy().collect()
+        if missing := [column for column in columns if column not in found[name].columns]:
             raise OptionError(
                 f"{name!r} has no column {missing[0]!r}: it is no frame of rf.exposure."
             )
-        found[str(name)] = frame
-    if not found:
-        raise OptionError("there is nothing to draw: give rf.exposure(run, …), or several by name.")
     return found
 
 

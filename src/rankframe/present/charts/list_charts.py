@@ -32,7 +32,7 @@ _KINDS = {"relevant": RELEVANT, "not relevant": OTHER, "unjudged": UNJUDGED}
 @chart(
     listed=True,
     inputs=lambda source: (source.lists(), source.policies.get("rel")),
-    example="--list 1,0,1,0,1,0,0,1,0,1",
+    demo="--list 1,0,1,0,1,0,0,1,0,1",
 )
 def strip(
     relevance: Grades | Mapping[str, Grades], rel: float | None = None, **look: Unpack[Look]
@@ -71,7 +71,7 @@ def strip(
 @chart(
     listed=True,
     inputs=lambda source: (source.lists(),),
-    example="--list 3,2,3,0,1,2,0,1,0,3",
+    demo="--list 3,2,3,0,1,2,0,1,0,3",
 )
 def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart:
     """Draw the grade of each document of a list, as bars in rank order; a document of grade 0 is a
@@ -121,7 +121,7 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
         source.family if source.metrics else "precision",
         source.policies.get("rel"),
     ),
-    example="--list 1,0,1,0,1,0,0,1,0,1",
+    demo="--list 1,0,1,0,1,0,0,1,0,1",
 )
 def precision_at(
     relevance: Grades | Mapping[str, Grades],
@@ -181,7 +181,7 @@ def precision_at(
         source.k,
         source.policies.get("rel"),
     ),
-    example="--list 0,0,1,0,1 -k 10",
+    demo="--list 0,0,1,0,1 -k 10",
 )
 def reciprocal_rank(
     relevance: Grades | Mapping[str, Grades] | None = None,
@@ -225,7 +225,7 @@ def reciprocal_rank(
     return on.finished(on.sized(marks.layered(*layers)), "Reciprocal rank by position", subtitle)
 
 
-@chart(takes="nothing", inputs=lambda source: (source.k,), example="")
+@chart(takes="nothing", inputs=lambda source: (source.k,), demo="")
 def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
     """Draw what each rank weighs: the discounts of the metrics as bars, below each other."""
     on = Canvas.from_look(look)

@@ -16,7 +16,14 @@ from rankframe.core.options import is_count
 from rankframe.core.wording import distinct_texts
 from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import HEIGHT, Canvas, Chart, Look
-from rankframe.present.charts.chart_inputs import ALONE, grade_text, in_words, sample_of, sampled
+from rankframe.present.charts.chart_inputs import (
+    between,
+    by_name,
+    grade_text,
+    in_words,
+    sample_of,
+    sampled,
+)
 from rankframe.present.charts.marks import across, tip, up
 from rankframe.present.charts.palette import BETTER, SAME, UNJUDGED, WORSE, shades, text_on
 from rankframe.present.charts.registry import chart
@@ -82,7 +89,7 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
 @chart(
     takes="rankings",
     inputs=lambda source: (source.rankings(), source.k),
-    example="bm25.parquet dense.parquet hybrid.parquet --query q0080 -k 10",
+    demo="bm25.parquet dense.parquet hybrid.parquet --query q0080 -k 10",
 )
 def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look]) -> Chart:
     """Draw how documents move from ranking to ranking: lists of documents in order by name, a line
@@ -136,9 +143,9 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
         layers.append(text.encode(x=across("system:N", sort=order), y="rank:Q", text="doc:N"))
     width = max(130 * (len(order) - 1), 220) + 2 * 60
     drawn = on.sized(marks.layered(*layers), width, max(24 * deepest, 120))
-    extent = number_of(len(documents), "document") if len(documents) == len(kept) else (
-        f"the first {len(kept)} of {number_of(len(documents), 'document')}"
-    )  # fmt: skip
+    extent = number_of(len(documents), "document")
+    if len(documents) > len(kept):
+        extent = f"the first {len(kept)} of {extent}"
     subtitle = [f"{in_words(list(lists))}; {extent} in the top {k:,} of any", "rank 1 is the best"]
     return on.finished(drawn, "Ranks from ranking to ranking", subtitle)
 
@@ -173,10 +180,9 @@ def calibration(
     on = Canvas.from_look(look)
     if not is_count(bins) or bins > 200:
         raise OptionError(f"bins must be a whole number from 1 to 200, not {shown(bins)}.")
-    frames = pairs if isinstance(pairs, Mapping) else {ALONE: pairs}
-    if not frames:
-        raise OptionError("there is nothing to draw: give rf.pair(qrels, run), or several by name.")
-    binned = {str(name): _binned(str(name), frame, bins, rel) for name, frame in frames.items()}
+    needed = "rf.pair(qrels, run), or several by name"
+    frames = by_name(pairs, pl.LazyFrame | pl.DataFrame, needed)
+    binned = {name: _binned(name, frame, bins, rel) for name, frame in frames.items()}
     names = list(binned)
     what = "mean grade" if rel is None else f"share of grade {rel:g} or more"
     base = marks.chart_of(row for rows in binned.values() for row in rows).encode(
@@ -195,10 +201,11 @@ def calibration(
     drawn = on.panels(panel, "system", names, 150 * len(names), 0, alone=HEIGHT)
     if len(names) > 1:  # scores of different systems are not on one scale
         drawn = drawn.resolve_scale(x="independent")
-    counts = {sum(row["documents"] for row in rows) for rows in binned.values()}
-    documents = " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
-    subtitle = [f"{in_words(names)}; {documents} judged documents with scores, {bins} bins",
-            "lines up and down: 95% intervals of bins; calibrated scores only go up"]  # fmt: skip
+    counts = [sum(row["documents"] for row in rows) for rows in binned.values()]
+    subtitle = [
+        f"{in_words(names)}; {between(counts, 'judged document')} with scores, {bins} bins",
+        "vertical lines: 95% intervals; grades that rise from left to right: calibrated scores",
+    ]
     return on.finished(drawn, "Grades by score", subtitle)
 
 

@@ -30,7 +30,7 @@ _WHOLE = pl.col("by").is_null()
 
 @chart(
     inputs=lambda source: (source.slices(), source.metric),
-    example="qrels.parquet bm25.parquet dense.parquet hybrid.parquet "
+    demo="qrels.parquet bm25.parquet dense.parquet hybrid.parquet "
     "--queries queries.parquet --by locale --by device",
 )
 def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> Chart:
@@ -97,7 +97,7 @@ def _largest(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
 @chart(
     several=True,
     inputs=lambda source: (source.sliced(),),
-    example=(
+    demo=(
         "qrels.parquet hybrid.parquet -m ndcg@10 -m map -m mrr@10 -m lag "
         "--queries queries.parquet --by locale --by device"
     ),
@@ -160,9 +160,7 @@ def _summaries(values: Any) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataF
     if isinstance(values, Comparison):
         rows = values.systems.filter(_WHOLE)
         return {name: rows.filter(pl.col("system") == name) for name in parts}, parts
-    results = values.values() if isinstance(values, Mapping) else [values]
-    if not all(isinstance(result, Result) for result in results):
-        raise OptionError("a map of slices is drawn of results, whose values it compares with.")
+    results = inputs.by_name(values, Result, "results with slices, or of a comparison").values()
     return dict(zip(parts, (result.summary for result in results), strict=True)), parts
 
 
@@ -205,7 +203,7 @@ def _coloured(
 @chart(
     several=True,
     inputs=lambda source: (source.compared(),),
-    example=(
+    demo=(
         "qrels.parquet bm25.parquet dense.parquet hybrid.parquet -m ndcg@10 -m map "
         "--queries queries.parquet --by locale --by device"
     ),
@@ -269,8 +267,7 @@ def _differences(
     comparison: Comparison, metrics: Sequence[str] | str | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the differences to draw, and their metrics."""
-    if not isinstance(comparison, Comparison):
-        raise OptionError("differences are drawn of a comparison: rf.compare(qrels, runs, …).")
+    inputs.check_kind(comparison, Comparison, "a comparison, rf.compare(qrels, runs, …)")
     labels = [metric.label for metric in comparison.metrics]
     chosen = inputs.choose(metrics, labels, "{} was not compared.")
     few = pl.when("small").then(pl.lit(" (few)")).otherwise(pl.lit(""))

@@ -21,6 +21,8 @@ from rankframe.present.charts.canvas import Canvas, Chart, Look
 from rankframe.present.charts.chart_inputs import (
     better,
     between,
+    by_name,
+    check_kind,
     choose,
     in_words,
     known_metric,
@@ -44,8 +46,7 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
     line for each method and norm, with its interval as a band; each run by itself is dashed.
     """
     on = Canvas.from_look(look)
-    if not isinstance(tuning, Tuning):
-        raise OptionError("weights are drawn of what rf.tune found: rf.tune(qrels, runs, …).")
+    check_kind(tuning, Tuning, "rf.tune(qrels, runs, …)")
     if len(tuning.names) != 2:
         raise OptionError(
             f"weights are drawn of two runs, and {len(tuning.names)} were tuned: "
@@ -94,8 +95,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     metric: a compared metric (default: the first).
     """
     on = Canvas.from_look(look)
-    if not isinstance(comparison, Comparison):
-        raise OptionError("this chart is drawn of a comparison: rf.compare(qrels, runs, …).")
+    check_kind(comparison, Comparison, "a comparison, rf.compare(qrels, runs, …)")
     labels = [compared.label for compared in comparison.metrics]
     metric = choose(metric, labels, "{} was not compared.")[0]
     compared = comparison.metric(metric)
@@ -149,7 +149,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     takes="rankings",
     several=True,
     inputs=lambda source: (source.agreements(), source.reference),
-    example="bm25.parquet dense.parquet hybrid.parquet",
+    demo="bm25.parquet dense.parquet hybrid.parquet",
 )
 def agreement(
     results: Mapping[str, Result] | Result,
@@ -169,16 +169,14 @@ def agreement(
     [('kendall_tau', 0.3333333333333333), ('spearman', 0.5)]
     """
     on = Canvas.from_look(look)
-    rankings = results if isinstance(results, Mapping) else {"ranking": results}
-    if not rankings or not all(isinstance(result, Result) for result in rankings.values()):
-        raise OptionError("agreement is drawn of results by name: {name: rf.agree(a, b)}.")
+    rankings = by_name(results, Result, "results by name, {name: rf.agree(a, b)}")
     labels = list(
         dict.fromkeys(m for result in rankings.values() for m in result.summary["metric"])
     )
     chosen = choose(metrics, labels, "no result has {}.")
-    names = distinct_texts([str(name) for name in rankings], _LABEL)
+    names = distinct_texts(rankings, _LABEL)
     rows = [
-        {"system": names[str(name)], "metric": row["metric"], "value": row["value"],
+        {"system": names[name], "metric": row["metric"], "value": row["value"],
          "low": row["ci_low"], "high": row["ci_high"], "text": f"{row['value']:.3f}"}
         for name, result in rankings.items()
         for row in result.summary.to_dicts()
@@ -228,7 +226,7 @@ def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[fl
     takes="results",
     several=True,
     inputs=lambda source: (source.history(), None, source.margin),
-    example="results/monday results/tuesday results/wednesday results/thursday --margin=-1%",
+    demo="results/monday results/tuesday results/wednesday results/thursday --margin=-1%",
 )
 def history(
     points: pl.DataFrame,
