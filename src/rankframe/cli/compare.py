@@ -17,9 +17,9 @@ from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicie
 
 
 @takes(
-    Flag("stored", bool, "All arguments are stored results or per-query files; no judgments."),
+    Flag("stored", bool, "All arguments are stored results or per-query files, without judgments."),
     flags.METRICS, flags.BASELINE,
-    Flag("bounds", bool, "Also bounds and scenarios for the unjudged documents."),
+    Flag("bounds", bool, "Also show what each value could be, whatever the unjudged documents are."),
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.QUERIES, flags.BY, flags.WEIGHT,
     output=(flags.formats("table", "json", "csv", "markdown", "latex"), *flags.RESULT),
@@ -61,9 +61,9 @@ def compare(sources: flags.QrelsAndRuns, *, stored: bool, out: Output, how: Give
 
 @takes(
     replace(flags.METRICS, help="One metric (default: ndcg@10)."),
-    Flag("k", int | None, "Look at the top N (default: the metric's cutoff, or 10).", typed="-k"),
+    Flag("k", int | None, "Look at the top N (default: the cutoff of the metric, or 10).", typed="-k"),
     Flag("most", int, "Number of queries to show.", default=5),
-    Flag("only", list[str] | None, "Show this query (repeat).", "ID"),
+    Flag("only", list[str] | None, "Show this query (repeatable).", "ID"),
     Flag("worse", bool, "Only queries that got worse, the worst first."),
     replace(
         flags.QUERIES, help="A table of queries: query_id, and attributes to show.", panel=None
@@ -74,8 +74,8 @@ def compare(sources: flags.QrelsAndRuns, *, stored: bool, out: Output, how: Give
     Policies, Storage, flags.COLUMNS, flags.QUERY_TEXT, flags.TITLES,
     output=(
         flags.formats("table", "json", "csv"),
-        replace(flags.PER_QUERY, help="Write the change of every query there."),
-        Flag("documents", Path | None, "Write the documents of the queries shown there."),
+        replace(flags.PER_QUERY, help="Write the change of every query to this file."),
+        Flag("documents", Path | None, "Write the documents of the shown queries to this file."),
         flags.QUIET,
     ),
 )  # fmt: skip

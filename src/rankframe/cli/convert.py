@@ -25,13 +25,13 @@ def _lines(path: Path) -> list[str]:
 
 
 @takes(
-    Flag("kind", Literal["run", "qrels"] | None, "What IN holds, if its columns do not tell."),
+    Flag("kind", Literal["run", "qrels"] | None, "What IN holds, if its columns do not say."),
     Flag(
         "queries", Path | None,
-        "Names of queries, a line each, in the order of a search engine's responses.",
+        "Query ids, one per line, for responses of a search engine in the same order.",
         read=_lines,
     ),
-    Flag("overwrite", bool, "Replace OUT if it is there."),
+    Flag("overwrite", bool, "Replace OUT if it exists."),
     Storage, flags.COLUMNS, *flags_of(Policies, "order", "duplicates", "relevance"),
 )  # fmt: skip
 def convert(
@@ -39,7 +39,7 @@ def convert(
         str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
     ],
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A file; its ending says the format.")
+        Path, typer.Argument(metavar="OUT", help="A file; its ending chooses the format.")
     ],
     *,
     kind: Any,

@@ -40,11 +40,11 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.BY, flags.WEIGHT,
     Flag(
         "items_by", list[str] | None,
-        "Slice documents by an attribute of --items, or popularity (repeat).", "NAME",
+        "Slice documents by this attribute of --items, or by popularity (repeatable).", "NAME",
         panel=STATISTICS,
     ),
     Flag(
-        "engine", Literal["polars", "spark"], "On this machine, or on Spark (needs the extra).",
+        "engine", Literal["polars", "spark"], "Run on this machine, or on Spark (needs the extra `spark`).",
         panel=_SPARK, default="polars",
     ),
     Flag(
@@ -58,9 +58,9 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
     output=_OUTPUT,
 )  # fmt: skip
 def evaluate(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -> None:
-    """Evaluate runs against judgments: the judgments first, then any number of runs.
+    """Evaluate one or more runs against judgments.
 
-    With several runs, --output has a folder for each.
+    With several runs, --output gets a folder for each.
 
     Examples:
       rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -m map
@@ -198,7 +198,7 @@ def _address(place: Path) -> str:
 @takes(
     replace(
         flags.METRICS,
-        help="A metric, e.g. overlap@1,5,10 (repeat); see `rankframe metrics`.",
+        help="A metric, e.g. overlap@1,5,10 (repeatable); see `rankframe metrics`.",
         complete=metrics_of("pair"),
     ),
     PairPolicies, Intervals, Storage, flags.COLUMNS, flags.MAX_MEMORY,
@@ -206,16 +206,20 @@ def _address(place: Path) -> str:
 )  # fmt: skip
 def agree(
     a: Annotated[
-        str, typer.Argument(metavar="A", help="A ranking (the reference): a file, glob, folder, -.")
+        str,
+        typer.Argument(
+            metavar="A", help="The reference ranking: a file, glob or folder, or - for stdin."
+        ),
     ],
     b: Annotated[
-        str, typer.Argument(metavar="B", help="Another one, of the same queries; NAME=B names it.")
+        str,
+        typer.Argument(metavar="B", help="Another ranking of the same queries; NAME=B names it."),
     ],
     *,
     out: Output,
     how: Given,
 ) -> None:
-    """Compare two rankings of the same queries, without judgments: how similar are they?
+    """Measure how similar two rankings of the same queries are, without judgments.
 
     Examples:
       rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10

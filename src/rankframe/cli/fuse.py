@@ -23,19 +23,19 @@ from rankframe.core.wording import plain_text
 
 @takes(
     Flag(
-        "method", str, "A method, with parameters; see `rankframe fusions`.", "NAME",
+        "method", str, "A method, perhaps with parameters; see `rankframe fusions`.", "NAME",
         default="rrf", complete=methods,
     ),
     Flag(
         "norm", str | None, "Norm of scores, for methods that use scores (default: min_max).",
         "NAME",
     ),
-    Flag("weights", str | None, "One for each run, or NAME=X,NAME=X,...", "X,X,..."),
+    Flag("weights", str | None, "Weights of the runs in their order, or by name: NAME=X,NAME=X,...", "X,X,..."),
     Flag("qrels", str | None, "Judgments, for trained methods.", "FILE"),
     FusionPolicies, Storage, flags.COLUMNS, flags.MAX_MEMORY,
     output=(
         Flag(
-            "output", Path, "The fused run; the ending chooses the format.",
+            "output", Path, "Write the fused run to this file; its ending chooses the format.",
             typed="--output -o", default=REQUIRED,
         ),
         flags.OVERWRITE, flags.QUIET,
@@ -44,7 +44,7 @@ from rankframe.core.wording import plain_text
 def fuse(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN", help="Two runs or more; NAME=RUN names one."),
+        typer.Argument(metavar="RUN", help="Two or more runs; NAME=RUN names a run."),
     ],
     *,
     output: Path,
@@ -116,19 +116,19 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
         help="The metric to tune for; see `rankframe metrics`.",
     ),
     Flag(
-        "methods", list[str] | None, "A method to try, e.g. rrf, wsum, mapfuse (repeat).", "NAME",
+        "methods", list[str] | None, "A method to try, e.g. rrf, wsum, mapfuse (repeatable).", "NAME",
         "--method", complete=methods,
     ),
     Flag(
-        "norms", list[str] | None, "Norm of scores, e.g. min_max, zmuv (repeat).", "NAME", "--norm"
+        "norms", list[str] | None, "A norm of scores to try, e.g. min_max, zmuv (repeatable).", "NAME", "--norm"
     ),
     Flag(
         "grid", list[str] | None,
-        "Values to try, e.g. k=10,60,100; of weights the step, weights=0.05 (repeat).",
+        "Values to try, e.g. k=10,60,100; for weights the step: weights=0.05 (repeatable).",
         "NAME=X,...",
     ),
     Flag("folds", int, "Number of folds of queries.", default=5),
-    Flag("budget", int, "More weights than these are searched, not all tried.", default=200),
+    Flag("budget", int, "Try all combinations of weights if there are at most N, else search.", default=200),
     Flag("depth", int | None, "Fuse only the top N documents of each run."),
     SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
@@ -138,7 +138,7 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
     ),
 )  # fmt: skip
 def tune(sources: flags.QrelsAndRuns, *, top: int, out: Output, how: Given) -> None:
-    """Find the best fusion of runs, and test what it gains on queries that did not choose it.
+    """Find the best fusion of runs, and test its gain on queries that were not used to choose it.
 
     Examples:
       rankframe tune qrels.parquet bm25.parquet dense.parquet

@@ -32,21 +32,25 @@ def _shares(texts: list[str]) -> dict[int, float]:
 
 
 RULE = Flag(
-    "rule", list[str] | None, "E.g. 'ndcg@10: no worse than -0.5% at 95%'.", "RULE", "--rule -r"
+    "rule",
+    list[str] | None,
+    "A rule, e.g. 'ndcg@10: no worse than -0.5% at 95%' (repeatable).",
+    "RULE",
+    "--rule -r",
 )
 RULES = Flag("rules", Path | None, "Rules in a TOML file.")
 
 
 @takes(
     Flag(
-        "baseline", str, "A stored result, or its per-query file.", "STORED", "--baseline -b",
+        "baseline", str, "The stored result to compare with, or its per-query file.", "STORED", "--baseline -b",
         default=REQUIRED,
     ),
     RULE, RULES,
-    Flag("min_queries", int | None, "With fewer queries, nothing is decided (default: 30)."),
+    Flag("min_queries", int | None, "Do not decide with fewer queries (default: 30)."),
     Flag(
         "min_judged", list[str] | None,
-        "E.g. 10=0.5: with less of the top 10 judged, no decision.", "K=SHARE", read=_shares,
+        "Do not decide if less than this share of the top K is judged, e.g. 10=0.5 (repeatable).", "K=SHARE", read=_shares,
     ),
     SharedPolicies, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.HIGHER_IS_BETTER,
@@ -54,15 +58,15 @@ RULES = Flag("rules", Path | None, "Rules in a TOML file.")
     *flags_of(Comparing, "unpaired"),
     output=(
         flags.formats("table", "json", "markdown"), flags.QUIET,
-        Flag("json", Path | None, "Write JSON there."),
-        Flag("junit", Path | None, "Write JUnit XML there."),
+        Flag("json", Path | None, "Write the verdict to this file, as JSON."),
+        Flag("junit", Path | None, "Write the verdict to this file, as JUnit XML."),
     ),
 )  # fmt: skip
 def gate(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="QRELS RUN", help="Judgments and a run (NAME=RUN names it); or a stored result."
+            metavar="QRELS RUN", help="Judgments and a run (NAME=RUN names it), or a stored result."
         ),
     ],
     *,
@@ -73,8 +77,6 @@ def gate(
     how: Given,
 ) -> None:
     """Check a run against a stored baseline and rules.
-
-    Exit code 0: pass, 1: fail, 2: undecided, or something is wrong.
 
     Examples:
       rankframe gate qrels.parquet dense.parquet --baseline main \\
@@ -135,22 +137,22 @@ def rules_from(how: Given) -> dict[str, Any]:
 @takes(
     flags.METRICS,
     Flag(
-        "order", Literal["date", "given"], "By when they were written, or as given.",
+        "order", Literal["date", "given"], "Sort by the date of writing, or keep the given order.",
         default="date",
     ),
     Storage,
     output=(
         flags.formats("table", "json", "csv"),
-        Flag("target", Path | None, "Write the table there.", typed="--output -o"), flags.QUIET,
-        Flag("plot", Path | None, "Draw a chart: a .png, .svg, .pdf or .html file."),
-        Flag("margin", str | None, "In the chart: how much worse is allowed.", "X"),
+        Flag("target", Path | None, "Write the table to this file.", typed="--output -o"), flags.QUIET,
+        Flag("plot", Path | None, "Draw a chart into this .png, .svg, .pdf or .html file."),
+        Flag("margin", str | None, "In the chart: how much worse than the first result is allowed, e.g. --margin=-1%.", "X"),
     ),
 )  # fmt: skip
 def history(
     folders: Annotated[
         list[str],
         typer.Argument(
-            metavar="FOLDER...", help="Stored results (evaluate -o); NAME=FOLDER names one."
+            metavar="FOLDER...", help="Stored results of `evaluate -o`; NAME=FOLDER names a result."
         ),
     ],
     *,
@@ -159,7 +161,7 @@ def history(
     out: Output,
     how: Given,
 ) -> None:
-    """Show metrics of stored results, in the order of time.
+    """Show how metrics of stored results changed over time.
 
     The date of a result is the modification time of its summary.
 

@@ -42,17 +42,17 @@ _LOOK = (
 _FIELDS = (
     replace(
         flags.METRICS,
-        help="The metric (default: ndcg@10); for forest, slice_map, agreement and history several "
-        "(repeat), for tradeoff two.",
+        help="The metric (default: ndcg@10; repeatable for forest, slice_map, agreement, history "
+        "and tradeoff).",
     ),
-    Flag("k", int, "The deepest rank, where ranks are drawn.", typed="-k", default=20),
-    Flag("query", str | None, "The query whose list is drawn (default: the first).", "ID"),
+    Flag("k", int, "The last rank to draw.", typed="-k", default=20),
+    Flag("query", str | None, "The query to draw, in charts of one query (default: the first).", "ID"),
     Flag(
-        "grades", str | None, "Grades in rank order instead of files: 1,0,1 (- is unjudged).",
+        "grades", str | None, "Grades in rank order instead of files, e.g. 1,0,1; - is unjudged.",
         "GRADES", "--list", read=_grades,
     ),
-    Flag("margin", str | None, "In history: how much worse is allowed, --margin=-1%.", "X"),
-    Flag("distance", bool, "Scores are distances: smaller is better (roc)."),
+    Flag("margin", str | None, "In history: how much worse than the first result is allowed, e.g. --margin=-1%.", "X"),
+    Flag("distance", bool, "In roc: scores are distances, of which smaller is better."),
 )  # fmt: skip
 _TABLES = (flags.COLUMNS, flags.QUERIES, flags.BY)
 
@@ -70,7 +70,7 @@ def plot(
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help="What to draw; without it, all charts are listed.",
+            help="The chart to draw; leave it out to list all charts.",
             autocompletion=charts,
         ),
     ] = None,
@@ -78,8 +78,8 @@ def plot(
         list[str] | None,
         typer.Argument(
             metavar="[QRELS RUN...]",
-            help="Judgments, then runs (NAME=RUN names one); for agreement and bump rankings; for "
-            "exposure and popularity runs alone; for history folders of results.",
+            help="Judgments, then runs (NAME=RUN names a run). For agreement and bump: rankings. For "
+            "exposure and popularity: runs alone. For history: folders of results.",
         ),
     ] = None,
     *,

@@ -20,7 +20,7 @@ def metrics(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="A metric, in any spelling: ndcg, nDCG@10, map_cut_10.",
+            help="A metric to show in full, in any spelling: ndcg, nDCG@10, map_cut_10.",
             autocompletion=metrics_of(),
         ),
     ] = None,
@@ -51,7 +51,7 @@ def fusions(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A method or a norm, in full.", autocompletion=methods
+            metavar="[NAME]", help="A method or a norm, to show in full.", autocompletion=methods
         ),
     ] = None,
 ) -> None:
@@ -126,7 +126,9 @@ def _norm_page(norm: Norm) -> RenderableType:
 def demo(
     name: Annotated[
         Literal["shop", "movies"],
-        typer.Argument(metavar="[shop|movies]", help="The search of a shop, or a recommender."),
+        typer.Argument(
+            metavar="[shop|movies]", help="The search of a shop, or a recommender of films."
+        ),
     ] = "shop",
 ) -> None:
     """Evaluate the bundled data, and suggest what to try next.

@@ -72,7 +72,7 @@ def _print_version(requested: bool) -> None:
 # Flags under the names of the fields of `TrecOptions`.
 _OPTIONS = (
     Flag(
-        "complete", bool, "Judged queries that the run lacks count 0.",
+        "complete", bool, "Count judged queries that the run lacks as 0.",
         typed="-c --complete_rel_info_wanted",
     ),
     Flag(
@@ -100,21 +100,21 @@ _OPTIONS = (
 
 @takes(
     Flag(
-        "measures", list[str] | None, "A measure or nickname (repeat); else official.",
+        "measures", list[str] | None, "A measure or nickname (repeatable; default: official).",
         "NAME[.PARAMS]", "-m --measure", complete=trec_measures,
     ),
-    Flag("queries", bool, "Every query before the summary.", typed="-q --query_eval_wanted"),
-    Flag("no_summary", bool, "No summary.", typed="-n --nosummary"),
+    Flag("queries", bool, "Print every query before the summary.", typed="-q --query_eval_wanted"),
+    Flag("no_summary", bool, "Print no summary.", typed="-n --nosummary"),
     *_OPTIONS,
     Flag(
         "run_format", str, f"Format of the run: {_RUN_FORMAT}.", "FORMAT", "-T --Results_format",
         default=_RUN_FORMAT,
     ),
     Flag("old", bool, "Ignored, for compatibility with trec_eval.", typed="-o"),
-    Flag("check", Path | None, "An output of trec_eval: list the lines that differ.", "FILE"),
+    Flag("check", Path | None, "Compare with this output of trec_eval, and list the lines that differ.", "FILE"),
     replace(
         flags.COLUMNS, typed="--column",
-        help="Name of a column in your data, e.g. query_id=user (repeat).",
+        help="Name of a column in your data, e.g. query_id=user (repeatable).",
     ),
     Flag(
         "relevance", float | None, "Grade of every judged pair, for judgments without grades.",
@@ -125,7 +125,9 @@ def trec_eval(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
     ],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run, likewise.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="The run: a file, glob, folder, or - (stdin).")
+    ],
     *,
     measures: list[str] | None,
     queries: bool,

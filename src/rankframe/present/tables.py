@@ -10,12 +10,11 @@ from rankframe.core.wording import count_text, number_text, share_text
 from rankframe.engine.ledger import POLICY
 
 BOUNDS_NOTE = (
-    "Unjudged documents count as not relevant. judged: the judged share of the top k (the metric's "
-    "own k, else 10). least, most: bounds of the value, whatever the grades of the unjudged "
-    "documents in the cutoff; – where not known. if none, if all: scenarios, not bounds, in which "
-    "none of these documents is relevant, or all."
+    "Unjudged documents count as not relevant. Judged: the judged share of the top k (the metric's "
+    "own k, else 10). Bounds: the least and the largest value, whatever the grades of the unjudged "
+    "documents in the cutoff; – where not known. The last two columns are scenarios, not bounds: "
+    "none of these documents relevant, or all."
 )
-_BOUNDS = dict(zip(HOLE_COLUMNS, ("least", "most", "if none", "if all"), strict=True))
 
 
 def number_cell(value: float | None, text: str | None = None) -> Cell:
@@ -68,8 +67,9 @@ def bounds_table(comparison: Comparison) -> Table:
             row["metric"],
             row["system"],
             number_cell(row["judged"], share_text(row["judged"])),
-            *(number_cell(row[name]) for name in ("value", *_BOUNDS)),
+            *(number_cell(row[name]) for name in ("value", *HOLE_COLUMNS)),
         ]
         for row in comparison.systems.filter(pl.col("by").is_null()).to_dicts()
     ]
-    return Table.from_texts(["metric", "system"], ["judged", "value", *_BOUNDS.values()], rows)
+    numbers = ["judged", "value", *(name.replace("_", " ") for name in HOLE_COLUMNS)]
+    return Table.from_texts(["metric", "system"], numbers, rows)

@@ -139,7 +139,7 @@ def test_a_report_keeps_the_best_of_duplicates_everywhere(tmp_path: Path, refusa
         pages.append(target.read_text(encoding="utf-8"))
     # all but how many rows were read, and dropped
     counts = (
-        r"<tr><td[^>]*>(qrels|run) (rows|duplicates dropped)</td>(?:(?!</tr>).)*</tr>"
+        r"<tr><td[^>]*>(qrels|run)_(rows|duplicates_dropped)</td>(?:(?!</tr>).)*</tr>"
         r"|\d+ counts that are 0 everywhere|<table id=\"inputs\".*?</table>"
     )
     plain, kept = (re.sub(counts, "", page, flags=re.DOTALL) for page in pages)

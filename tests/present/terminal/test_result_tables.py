@@ -130,7 +130,10 @@ def test_csv_for_people_holds_no_formula_and_keeps_its_numbers() -> None:
 
 def test_what_a_terminal_would_obey_is_shown(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
     results = {"a\x1b[2J\nb": rf.evaluate(qrels, run, "mrr")}
-    for shown in (show.summary_table(results, METRICS[:1], 100), ledger_table(show.ledger_of(results))):
+    for shown in (
+        show.summary_table(results, METRICS[:1], 100),
+        ledger_table(show.ledger_of(results)),
+    ):
         assert "\x1b" not in text(shown)
         assert r"a\x1b[2J\nb" in text(show.summary_table(results, METRICS[:1], 100))
 

@@ -1,4 +1,4 @@
-"""Charts of one list, as textbooks draw it: what is relevant, what each place is worth."""
+"""Charts of one list, as textbooks draw it: grades, a metric at each rank, weights of ranks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ _KINDS = {"relevant": RELEVANT, "not relevant": OTHER, "unjudged": UNJUDGED}
 def strip(
     relevance: Grades | Mapping[str, Grades], rel: float | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw what is relevant, rank by rank: grades in rank order, or several such lists by name.
-    None is a document that was not judged.
+    """Draw which documents of a list are relevant, rank by rank.
+
+    Takes grades in rank order, or several such lists by name. None is a document that was not
+    judged.
 
     rel: the grade from which a document counts as relevant (default: any above 0).
 
@@ -65,7 +67,7 @@ def strip(
         layers.append(marks.text_in_cells(judged, "grade:N", fontSize=10))
     drawn = on.sized(marks.numbered(*layers), width, (_CELL + 6) * len(lists))
     subtitle = [_count_relevant(grades, name, rel) for name, grades in lists.items()][:4]
-    return on.finished(drawn, "What is relevant, rank by rank", [*subtitle, *cut])
+    return on.finished(drawn, "Relevant documents, rank by rank", [*subtitle, *cut])
 
 
 @chart(
@@ -74,8 +76,9 @@ def strip(
     demo="--list 3,2,3,0,1,2,0,1,0,3",
 )
 def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart:
-    """Draw the grade of each document of a list, as bars in rank order; a document of grade 0 is a
-    dot, one that was not judged a gap.
+    """Draw the grade of each document of a list as a bar, in rank order.
+
+    A document of grade 0 is a dot, a document that was not judged a gap.
 
     >>> rf.plot.grades([3, 0, 2]).to_dict()["title"]["subtitle"]
     ['3 documents; grades from 0 to 3, higher is better']
@@ -131,7 +134,7 @@ def precision_at(
 ) -> Chart:
     """Draw a metric at each rank of a list, with the relevant documents highlighted and labelled.
 
-    metric: any that takes a cutoff, without it: "precision", "recall", "ndcg", "f1".
+    metric: a metric that takes a cutoff, without the cutoff: "precision", "recall", "ndcg", "f1".
 
     >>> drawn = rf.plot.precision_at([1, 0, 1, 0]).to_dict()
     >>> [round(row["value"], 2) for row in drawn["data"]["values"]]
@@ -189,8 +192,9 @@ def reciprocal_rank(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the reciprocal rank at each rank: 1, 1/2, 1/3, …; with a list, mark the rank of its
-    first relevant document.
+    """Draw the reciprocal rank (1, 1/2, 1/3, …) at each rank.
+
+    With a list, the rank of its first relevant document is marked.
 
     >>> rf.plot.reciprocal_rank([0, 0, 1]).to_dict()["title"]["subtitle"][0]
     'the first relevant document is at rank 3: 1/3 = 0.333'
@@ -227,7 +231,7 @@ def reciprocal_rank(
 
 @chart(takes="nothing", inputs=lambda source: (source.k,), demo="")
 def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
-    """Draw what each rank weighs: the discounts of the metrics as bars, below each other."""
+    """Draw the weight that metrics give to each rank, a panel per metric."""
     on = Canvas.from_look(look)
     weights: dict[str, Callable[[pl.Expr], pl.Expr]] = {
         "ndcg: 1 / log2(i + 1)": lambda i: 1 / (i + 1).log(2),
@@ -248,7 +252,7 @@ def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
     )
     drawn = on.panels(panel, "system", list(weights), 64 * len(weights), 20)
     subtitle = [f"weights of the ranks i = 1 to {k:,}, relative to the first rank"]
-    return on.finished(drawn, "What each rank weighs", subtitle)
+    return on.finished(drawn, "The weight of each rank", subtitle)
 
 
 def _last_rank(k: int) -> int:

@@ -39,8 +39,9 @@ _BLACK, _WHITE = "#000000", "#ffffff"
 def per_query(
     values: Values, metric: str | None = None, order: QueryOrder = "value", **look: Unpack[Look]
 ) -> Chart:
-    """Draw the value of every query as a bar, with the mean as a line; a panel per system: a
-    result, a comparison, or `{name: result.per_query}`.
+    """Draw the value of every query as a bar, in a panel per system.
+
+    Takes a result, a comparison, or `{name: result.per_query}`. The mean is a dashed line.
 
     order: bars by "value", the largest first, or as "given". With many queries,
         only every n-th bar is drawn.
@@ -112,8 +113,9 @@ def _places(title: str, count: int) -> Any:
 def distribution(
     values: Values, metric: str | None = None, bins: int = 20, **look: Unpack[Look]
 ) -> Chart:
-    """Draw the distribution of a metric over queries, a panel per system: a result, a comparison,
-    or `{name: result.per_query}`.
+    """Draw the distribution of a metric over queries, in a panel per system.
+
+    Takes a result, a comparison, or `{name: result.per_query}`.
     """
     on = Canvas.from_look(look)
     frames, metric = inputs.values_of(values, metric)
@@ -153,11 +155,12 @@ def _bins(column: Any, low: float, step: float, bins: int) -> Any:
 
 @chart(runs=2, inputs=lambda source: (source.difference(), tuple(source.runs)))
 def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpack[Look]) -> Chart:
-    """Draw every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar
-    up is better in b, or worse where lower is better. With many queries, only every n-th bar is
-    drawn.
+    """Draw the change of every query between two runs, sorted.
 
-    names: what the runs are called (default: as the change calls them).
+    Takes `rf.diff(qrels, a, b, "ndcg@10")`. A bar up is a higher value in b than in a. With many
+    queries, only every n-th bar is drawn.
+
+    names: the names of the runs (default: their names in the diff).
     """
     on = Canvas.from_look(look)
     names, change = names or change.names, change.named("a", "b")
@@ -201,10 +204,12 @@ def scatter(
     systems: tuple[str, str] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the values of every query in two systems, with the diagonal on which both are equal: a
-    comparison, or two results by name. Many queries are counted, cell by cell.
+    """Draw the values of every query in two systems against each other.
 
-    systems: which two of several, the first across.
+    Takes a comparison, or two results by name. On the diagonal, both are equal. Many queries are
+    counted, cell by cell.
+
+    systems: the two systems to draw; the first is on the horizontal axis.
 
     >>> a = rf.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "mrr")
     >>> b = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 2.0}}, "mrr")
@@ -244,13 +249,13 @@ def scatter(
     ]
     if rows.height > _MOST_DOTS:
         queries = _cloud(rows, low, high, on)
-        subtitle.append("queries are counted in cells, the stronger the more")
+        subtitle.append("cells are coloured by the number of queries in them")
     else:
         points = marks.chart_of(rows.to_dicts())
         queries = points.mark_point(filled=True, size=34, opacity=0.55, clip=False).encode(
             **axes,
             color=marks.categories("kind:N", _outcomes(kinds)),
-            tooltip=[f"{QUERY}:N", tip("x:Q"), tip("y:Q")],
+            tooltip=[f"{QUERY}:N", tip("x:Q", title=a), tip("y:Q", title=b)],
         )
     drawn = marks.layered(queries, on.diagonal("x", "y", (low, high)).encode(**axes))
     return on.finished(on.sized(drawn, 360, 360), f"{metric}, {a} and {b}", subtitle)

@@ -40,9 +40,10 @@ _NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard e
 
 @chart(runs=1, inputs=lambda source: (*source.judged().values(), source.k))
 def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -> Chart:
-    """Draw where the relevant documents stand, `rf.judge(qrels, run)`: a row per query, a column
-    per rank, the grade as colour, and as a number where that fits. Of many queries, a sample that
-    is always the same.
+    """Draw the ranks of the judged documents of each query, coloured by grade.
+
+    Takes `rf.judge(qrels, run)`. A row per query, a column per rank; the grade is also a number
+    where it fits. Of many queries, a sample that is always the same.
     """
     on = Canvas.from_look(look)
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
@@ -92,10 +93,12 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
     demo="bm25.parquet dense.parquet hybrid.parquet --query q0080 -k 10",
 )
 def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look]) -> Chart:
-    """Draw how documents move from ranking to ranking: lists of documents in order by name, a line
-    per document, its colour by where it went from the first ranking to the last.
+    """Draw how documents move from ranking to ranking, a line per document.
 
-    k: how deep to look.
+    Takes lists of documents in order, by name. Lines are coloured by the move from the first
+    ranking to the last.
+
+    k: the last rank to draw.
 
     >>> drawn = rf.plot.bump({"old": ["a", "b"], "new": ["b", "a"]})
     >>> drawn.to_dict()["title"]["subtitle"][0]
@@ -165,12 +168,13 @@ def calibration(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw whether higher scores mean higher grades: `rf.pair(qrels, run)`, or several by name.
-    Judged documents by score, in bins of as many each: the mean grade of a bin above its mean
-    score.
+    """Draw the mean grade of documents by their score: do higher scores mean higher grades?
 
-    bins: how many; equal scores share one.
-    rel: the share of documents of at least this grade, instead of the mean grade.
+    Takes `rf.pair(qrels, run)`, or several by name. Judged documents are put in bins of equal size
+    by score; each point is the mean grade and the mean score of a bin.
+
+    bins: the number of bins; equal scores share one.
+    rel: draw the share of documents of at least this grade, instead of the mean grade.
 
     >>> pairs = rf.pair({"q": {"a": 1, "b": 0}}, {"q": {"a": 0.9, "b": 0.2}})
     >>> drawn = rf.plot.calibration(pairs, bins=2).to_dict()

@@ -34,8 +34,10 @@ _WHOLE = pl.col("by").is_null()
     "--queries queries.parquet --by locale --by device",
 )
 def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> Chart:
-    """Draw a metric in every slice with its interval: a result or a comparison with slices, or
-    `{name: result.slices}`. Of many slices, those with most queries.
+    """Draw a metric in every slice, with its confidence interval.
+
+    Takes a result or a comparison with slices, or `{name: result.slices}`. Of many slices, those
+    with most queries are drawn.
     """
     on = Canvas.from_look(look)
     tables = inputs.frames_of(frames, "slices")
@@ -107,9 +109,11 @@ def slice_map(
     metrics: Sequence[str] | str | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw a heat map of slices: a row per slice, a column per metric (of one system) or per system
-    (of one metric), with the values as numbers; blue where a slice is better than all queries are,
-    orange where it is worse. A result with slices, a comparison, or several results by name.
+    """Draw a heat map of slices, coloured by how each compares with all queries.
+
+    Takes a result with slices, a comparison, or several results by name. A row per slice, a column
+    per metric (one system) or per system (several, of one metric). Blue is better than the value
+    over all queries, orange is worse.
     """
     on = Canvas.from_look(look)
     whole, parts = _summaries(values)
@@ -135,7 +139,9 @@ def slice_map(
         x=across("column:N", sort=list(columns.values()),
                  orient="top", labelAngle=0, ticks=False, domain=False),
         y=up("slice:N", sort=labels, ticks=False, domain=False),
-        tooltip=["slice:N", "column:N", "text:N", "queries:Q", "apart:N"],
+        tooltip=["slice:N", alt.Tooltip("column:N", title="of"),
+                 alt.Tooltip("text:N", title="value"), "queries:Q",
+                 alt.Tooltip("apart:N", title="better than all queries by")],
     )  # fmt: skip
     rects = base.mark_rect(stroke=on.ground.background, strokeWidth=1)
     layers = [rects.encode(color=alt.Color("fill:N", scale=None, legend=None))]
@@ -211,8 +217,10 @@ def _coloured(
 def forest(
     comparison: Comparison, metrics: Sequence[str] | str | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw differences with their intervals, by metric and slice: `rf.compare(…, baseline=…,
-    by=…)`. To the right of the line the system is larger; hollow dots are not significant.
+    """Draw differences from the baseline with their confidence intervals, by metric and slice.
+
+    Takes `rf.compare(…, baseline=…, by=…)`. Right of the dashed line, the value is higher than the
+    baseline's. Hollow dots are not significant.
 
     metrics: compared metrics (default: all).
     """

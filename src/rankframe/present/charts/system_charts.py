@@ -42,8 +42,10 @@ _MOST_RESULTS = 200  # over time: the last ones
 
 @chart(runs=2, inputs=lambda source: (source.tuned(),))
 def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
-    """Draw a metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum")`: a
-    line for each method and norm, with its interval as a band; each run by itself is dashed.
+    """Draw a metric over the weight of the second of two runs in their fusion.
+
+    Takes `rf.tune(qrels, runs, "wsum")`. A line per method and norm, with its interval as a band;
+    each run by itself is dashed.
     """
     on = Canvas.from_look(look)
     check_kind(tuning, Tuning, "rf.tune(qrels, runs, …)")
@@ -89,8 +91,10 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
 
 @chart(inputs=lambda source: (source.compared(pairs=True),))
 def significance(comparison: Comparison, metric: str | None = None, **look: Unpack[Look]) -> Chart:
-    """Draw which systems differ significantly, a matrix of all pairs: `rf.compare(qrels, runs)`
-    without a baseline. Each cell is the row's system less the column's.
+    """Draw which systems differ significantly, as a matrix of all pairs.
+
+    Takes `rf.compare(qrels, runs)` without a baseline. Each cell is the value of the row's system
+    less the value of the column's system.
 
     metric: a compared metric (default: the first).
     """
@@ -125,7 +129,9 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
         x=across("other:N", "less this system", orient="top", labelAngle=0 if count <= 4 else -40,
                  domain=False, **plain),
         y=up("system:N", "this system", domain=False, titlePadding=12, **plain),
-        tooltip=["system:N", "other:N", "text:N", "p:N", "kind:N", "queries:Q"],
+        tooltip=["system:N", alt.Tooltip("other:N", title="less"),
+                 alt.Tooltip("text:N", title="difference"), "p:N",
+                 alt.Tooltip("kind:N", title="outcome"), "queries:Q"],
     )  # fmt: skip
     there = {kind: fill for kind, fill in colours.items() if any(r["kind"] == kind for r in rows)}
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2)
@@ -157,10 +163,11 @@ def agreement(
     metrics: Sequence[str] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the agreement of rankings with a reference as bars: `{name: rf.agree(reference, ranking,
-    ["kendall_tau", "rbo"])}`.
+    """Draw the agreement of rankings with a reference as bars.
 
-    reference: what it is called.
+    Takes `{name: rf.agree(reference, ranking, ["kendall_tau", "rbo"])}`.
+
+    reference: the name of the reference.
     metrics: metrics of the results (default: all).
 
     >>> alike = rf.agree([1, 2, 3], [1, 3, 2], ["kendall_tau", "spearman"])
@@ -234,11 +241,12 @@ def history(
     margin: float | str | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw metrics over stored results, `rf.history([folder, …])`: a panel for each, a line with
-    intervals, the first result as the reference.
+    """Draw metrics of stored results over time, with confidence intervals.
 
-    margin: how much worse than the first is still good enough, as rules of a gate say it: "-1%" of
-        its value, or -0.01. What falls beyond that line is marked.
+    Takes `rf.history([folder, …])`. A panel per metric; the first result is the reference.
+
+    margin: how much worse than the first result is still good enough, as in the rules of a gate:
+        "-1%" of its value, or -0.01. Results beyond that line are marked.
     """
     on = Canvas.from_look(look)
     if missing := [column for column in HISTORY_SCHEMA if column not in points.columns]:

@@ -40,12 +40,14 @@ _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 def tradeoff(
     results: Systems, y: str | None = None, x: str | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw two metrics against each other, such as accuracy against coverage: a dot per system,
-    with its intervals both ways. Hollow dots are systems that another one beats: it is at least as
-    good in both, and better in one. `{name: rf.evaluate(qrels, run, ["ndcg@10", "coverage@10"],
-    …)}`, or a comparison.
+    """Draw two metrics against each other, such as accuracy against coverage.
 
-    y, x: the metric up and the one across (default: the first two that the results have).
+    Takes `{name: rf.evaluate(qrels, run, ["ndcg@10", "coverage@10"], …)}`, or a comparison. A dot
+    per system, with its intervals both ways. A dot is hollow if another system is at least as good
+    in both metrics, and better in one.
+
+    y, x: the metrics of the vertical and the horizontal axis (default: the first two of the
+        results).
 
     >>> qrels, items = {"u": {"a": 1}, "v": {"b": 1}}, ["a", "b", "c"]
     >>> runs = {"same": {"u": ["a"], "v": ["a"]}, "own": {"u": ["a"], "v": ["b"]}}

@@ -213,7 +213,7 @@ def fusions(systems: Mapping[str, Source]) -> list[Fused]:
 
 
 def weights_charts(
-    fused: list[Fused], rows: Rows, metric: Metric, intervals: Intervals,
+    systems: Mapping[str, Source], rows: Rows, metric: Metric, intervals: Intervals,
     weighted: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Draw the metric over the weights of the runs of each fusion, by what the charts show.
@@ -221,7 +221,7 @@ def weights_charts(
     weighted: queries and weights, where the metric is averaged by them.
     """
     drawn: dict[str, Any] = {}
-    for fusion in [] if metric.whole_input else fused:
+    for fusion in [] if metric.whole_input else fusions(systems):
         first, second = fusion.parts
         try:
             tuned = tune(

@@ -78,8 +78,6 @@ class Material:
     weight: str | None = None
     # of what curves are drawn, where that is not all
     sampled: str = ""
-    # the queries of the table; None: a sample is drawn
-    queries: pl.Series | None = None
 
     @property
     def first(self) -> Metric:

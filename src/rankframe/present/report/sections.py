@@ -61,8 +61,8 @@ def changes(material: Material) -> str:
 def sample(material: Material) -> str:
     """Render a table of queries: all, or a sample that is always the same."""
     found, label = material.found, material.first.label
-    queries, chosen = model.queries_of(found), material.queries
-    chosen = sampled(queries, MOST_QUERIES) if chosen is None else chosen
+    queries = model.queries_of(found)
+    chosen = sampled(queries, MOST_QUERIES)
     in_sample = queries.is_in(chosen.implode())
     columns = [
         map(number_cell, frame[label].filter(in_sample)) for frame in found.per_query.values()
