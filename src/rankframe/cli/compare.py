@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankframe.cli import flags
 from rankframe.cli.inputs import open_inputs
-from rankframe.cli.options import Flag, Given, takes
+from rankframe.cli.options import Argument, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicies, Storage
 
 
 @takes(
+    flags.QRELS_AND_RUNS,
     Flag("stored", bool, "All arguments are stored results or per-query files, without judgments."),
     flags.METRICS, flags.BASELINE,
-    Flag("bounds", bool, "Also show what each value could be, whatever the unjudged documents are."),
+    Flag("bounds", bool, "Also show bounds of the values, given the unjudged documents."),
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.QUERIES, flags.BY, flags.WEIGHT,
     output=(flags.formats("table", "json", "csv", "markdown", "latex"), *flags.RESULT),
 )  # fmt: skip
-def compare(sources: flags.QrelsAndRuns, *, stored: bool, out: Output, how: Given) -> None:
+def compare(sources: list[str], *, stored: bool, out: Output, how: Given) -> None:
     """Compare runs over the same queries: differences, intervals and significance tests.
 
     Examples:
@@ -60,8 +58,11 @@ def compare(sources: flags.QrelsAndRuns, *, stored: bool, out: Output, how: Give
 
 
 @takes(
+    flags.QRELS,
+    Argument("a", str, "The run before; NAME=A names it.", "A"),
+    Argument("b", str, "The run after; NAME=B names it.", "B"),
     replace(flags.METRICS, help="One metric (default: ndcg@10)."),
-    Flag("k", int | None, "Look at the top N (default: the cutoff of the metric, or 10).", typed="-k"),
+    Flag("k", int | None, "Look at the top N (default: the metric's cutoff, or 10).", typed="-k"),
     Flag("most", int, "Number of queries to show.", default=5),
     Flag("only", list[str] | None, "Show this query (repeatable).", "ID"),
     Flag("worse", bool, "Only queries that got worse, the worst first."),
@@ -80,9 +81,9 @@ def compare(sources: flags.QrelsAndRuns, *, stored: bool, out: Output, how: Give
     ),
 )  # fmt: skip
 def diff(
-    qrels: flags.Qrels,
-    a: Annotated[str, typer.Argument(metavar="A", help="The run before (NAME=A names it).")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The run after.")],
+    qrels: str,
+    a: str,
+    b: str,
     *,
     metrics: list[str] | None,
     documents: Path | None,

@@ -81,9 +81,7 @@ def methods(incomplete: str) -> Offered:
     """Complete methods of fusion."""
     from rankframe.analysis.fusion.methods import METHODS
 
-    return [
-        (name, method.summary) for name, method in METHODS.items() if name.startswith(incomplete)
-    ]
+    return [(name, METHODS[name].summary) for name in METHODS if name.startswith(incomplete)]
 
 
 @_offering
@@ -91,7 +89,7 @@ def charts(incomplete: str) -> Offered:
     """Complete charts."""
     from rankframe.present.charts.registry import CHARTS
 
-    return [(name, chart.sentence) for name, chart in CHARTS.items() if name.startswith(incomplete)]
+    return [(name, CHARTS[name].sentence) for name in CHARTS if name.startswith(incomplete)]
 
 
 @_offering

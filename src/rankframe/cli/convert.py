@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from rankframe.cli import flags
 from rankframe.cli.inputs import open_sources
-from rankframe.cli.options import Flag, Given, flags_of, takes
+from rankframe.cli.options import Argument, Flag, Given, flags_of, takes
 from rankframe.cli.outputs import Output
 from rankframe.core.messages import masked, number_of
 from rankframe.core.options import Policies, Storage
@@ -25,6 +23,8 @@ def _lines(path: Path) -> list[str]:
 
 
 @takes(
+    Argument("source", str, "A file, glob or folder, or - for stdin.", "IN"),
+    Argument("target", Path, "A file; its ending chooses the format.", "OUT"),
     Flag("kind", Literal["run", "qrels"] | None, "What IN holds, if its columns do not say."),
     Flag(
         "queries", Path | None,
@@ -34,17 +34,7 @@ def _lines(path: Path) -> list[str]:
     Flag("overwrite", bool, "Replace OUT if it exists."),
     Storage, flags.COLUMNS, *flags_of(Policies, "order", "duplicates", "relevance"),
 )  # fmt: skip
-def convert(
-    source: Annotated[
-        str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
-    ],
-    target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A file; its ending chooses the format.")
-    ],
-    *,
-    kind: Any,
-    how: Given,
-) -> None:
+def convert(source: str, target: Path, *, kind: Any, how: Given) -> None:
     """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text.
 
     Examples:

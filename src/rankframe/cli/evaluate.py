@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankframe.cli import flags
 from rankframe.cli.completion import metrics_of
 from rankframe.cli.inputs import open_inputs, runs_by_name
-from rankframe.cli.options import STATISTICS, Flag, Given, takes
+from rankframe.cli.options import STATISTICS, Argument, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import Option
@@ -36,7 +34,7 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
 
 
 @takes(
-    flags.METRICS, Policies, Intervals, Storage,
+    flags.QRELS, flags.RUNS, flags.METRICS, Policies, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.BY, flags.WEIGHT,
     Flag(
         "items_by", list[str] | None,
@@ -44,7 +42,8 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
         panel=STATISTICS,
     ),
     Flag(
-        "engine", Literal["polars", "spark"], "Run on this machine, or on Spark (needs the extra `spark`).",
+        "engine", Literal["polars", "spark"],
+        "Run on this machine, or on Spark (needs the extra `spark`).",
         panel=_SPARK, default="polars",
     ),
     Flag(
@@ -57,7 +56,7 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
     ),
     output=_OUTPUT,
 )  # fmt: skip
-def evaluate(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -> None:
+def evaluate(qrels: str, runs: list[str], *, out: Output, how: Given) -> None:
     """Evaluate one or more runs against judgments.
 
     With several runs, --output gets a folder for each.
@@ -196,6 +195,8 @@ def _address(place: Path) -> str:
 
 
 @takes(
+    Argument("a", str, "The reference ranking: a file, glob or folder, or - for stdin.", "A"),
+    Argument("b", str, "Another ranking of the same queries; NAME=B names it.", "B"),
     replace(
         flags.METRICS,
         help="A metric, e.g. overlap@1,5,10 (repeatable); see `rankframe metrics`.",
@@ -204,21 +205,7 @@ def _address(place: Path) -> str:
     PairPolicies, Intervals, Storage, flags.COLUMNS, flags.MAX_MEMORY,
     output=_OUTPUT,
 )  # fmt: skip
-def agree(
-    a: Annotated[
-        str,
-        typer.Argument(
-            metavar="A", help="The reference ranking: a file, glob or folder, or - for stdin."
-        ),
-    ],
-    b: Annotated[
-        str,
-        typer.Argument(metavar="B", help="Another ranking of the same queries; NAME=B names it."),
-    ],
-    *,
-    out: Output,
-    how: Given,
-) -> None:
+def agree(a: str, b: str, *, out: Output, how: Given) -> None:
     """Measure how similar two rankings of the same queries are, without judgments.
 
     Examples:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from rankframe.cli.completion import attributes, metrics_of, names_of_runs, own_columns
-from rankframe.cli.options import STATISTICS, Flag, read_pairs
+from rankframe.cli.options import STATISTICS, Argument, Flag, read_pairs
 from rankframe.cli.outputs import warn_if_not_held
 from rankframe.core.errors import OptionError
 
@@ -53,7 +51,7 @@ QUERIES = Flag(
     "A table of queries: query_id, and attributes for --by and --weight.", "FILE", panel=STATISTICS,
 )  # fmt: skip
 BY = Flag(
-    "by", list[str] | None, "Slice by this attribute, or by a combination: a,b (repeatable).", "NAME",
+    "by", list[str] | None, "Slice by this attribute, or by several: a,b (repeatable).", "NAME",
     panel=STATISTICS, complete=attributes, read=_ways_to_slice,
 )  # fmt: skip
 WEIGHT = Flag(
@@ -77,7 +75,8 @@ LOWER_IS_BETTER, HIGHER_IS_BETTER = (
 
 
 METRICS = Flag(
-    "metrics", list[str] | None, "A metric, e.g. ndcg@1,5,10 (repeatable); see `rankframe metrics`.",
+    "metrics", list[str] | None,
+    "A metric, e.g. ndcg@1,5,10 (repeatable); see `rankframe metrics`.",
     "NAME", "--metric -m", complete=metrics_of("judged"),
 )  # fmt: skip
 BASELINE = Flag(
@@ -99,23 +98,18 @@ FOLDER = Flag(
 )
 OVERWRITE = Flag("overwrite", bool, "Replace an existing output.")
 LEDGER = Flag("ledger", bool, "Show all counts and policies.")
+MARGIN = Flag(
+    "margin", str | None,
+    "In a history: how much worse than the first result is allowed, e.g. --margin=-1%.", "X",
+)  # fmt: skip
 QUIET = Flag("quiet", bool, "Show no progress.", typed="--quiet -q")
 RESULT = (FOLDER, OVERWRITE, LEDGER, QUIET)
 
-# Parameters that several commands use themselves.
-Qrels = Annotated[
-    str,
-    typer.Argument(
-        metavar="QRELS", help="Judgments: a file, glob or folder, - for stdin, or the word none."
-    ),
-]
-Runs = Annotated[
-    list[str], typer.Argument(metavar="RUN", help="One or more runs; NAME=RUN names a run.")
-]
-QrelsAndRuns = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="QRELS RUN...",
-        help="Judgments (or the word none), then two or more runs; NAME=RUN names a run.",
-    ),
-]
+QRELS = Argument(
+    "qrels", str, "Judgments: a file, glob or folder, - for stdin, or the word none.", "QRELS"
+)
+RUNS = Argument("runs", list[str], "One or more runs; NAME=RUN names a run.", "RUN")
+QRELS_AND_RUNS = Argument(
+    "sources", list[str],
+    "Judgments (or the word none), then two or more runs; NAME=RUN names a run.", "QRELS RUN...",
+)  # fmt: skip

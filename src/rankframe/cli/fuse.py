@@ -5,9 +5,6 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.cli import flags
@@ -22,6 +19,7 @@ from rankframe.core.wording import plain_text
 
 
 @takes(
+    replace(flags.RUNS, help="Two or more runs; NAME=RUN names a run."),
     Flag(
         "method", str, "A method, perhaps with parameters; see `rankframe fusions`.", "NAME",
         default="rrf", complete=methods,
@@ -30,7 +28,7 @@ from rankframe.core.wording import plain_text
         "norm", str | None, "Norm of scores, for methods that use scores (default: min_max).",
         "NAME",
     ),
-    Flag("weights", str | None, "Weights of the runs in their order, or by name: NAME=X,NAME=X,...", "X,X,..."),
+    Flag("weights", str | None, "Weights, in the order of runs or as NAME=X,NAME=X,...", "X,X,..."),
     Flag("qrels", str | None, "Judgments, for trained methods.", "FILE"),
     FusionPolicies, Storage, flags.COLUMNS, flags.MAX_MEMORY,
     output=(
@@ -41,16 +39,7 @@ from rankframe.core.wording import plain_text
         flags.OVERWRITE, flags.QUIET,
     ),
 )  # fmt: skip
-def fuse(
-    runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN", help="Two or more runs; NAME=RUN names a run."),
-    ],
-    *,
-    output: Path,
-    out: Output,
-    how: Given,
-) -> None:
+def fuse(runs: list[str], *, output: Path, out: Output, how: Given) -> None:
     """Fuse runs of the same queries into one, such as lexical and vector search.
 
     Examples:
@@ -111,16 +100,17 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
 
 
 @takes(
+    flags.QRELS_AND_RUNS,
     replace(
         flags.METRICS, name="metric", kind=str, default="ndcg@10",
         help="The metric to tune for; see `rankframe metrics`.",
     ),
     Flag(
-        "methods", list[str] | None, "A method to try, e.g. rrf, wsum, mapfuse (repeatable).", "NAME",
+        "methods", list[str] | None, "A method to try, e.g. rrf, wsum (repeatable).", "NAME",
         "--method", complete=methods,
     ),
     Flag(
-        "norms", list[str] | None, "A norm of scores to try, e.g. min_max, zmuv (repeatable).", "NAME", "--norm"
+        "norms", list[str] | None, "A norm to try, e.g. zmuv (repeatable).", "NAME", "--norm"
     ),
     Flag(
         "grid", list[str] | None,
@@ -128,7 +118,7 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
         "NAME=X,...",
     ),
     Flag("folds", int, "Number of folds of queries.", default=5),
-    Flag("budget", int, "Try all combinations of weights if there are at most N, else search.", default=200),
+    Flag("budget", int, "Try all weights if these are at most N, else search.", default=200),
     Flag("depth", int | None, "Fuse only the top N documents of each run."),
     SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
@@ -137,7 +127,7 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
         flags.formats("table", "json", "csv", "markdown"), *flags.RESULT,
     ),
 )  # fmt: skip
-def tune(sources: flags.QrelsAndRuns, *, top: int, out: Output, how: Given) -> None:
+def tune(sources: list[str], *, top: int, out: Output, how: Given) -> None:
     """Find the best fusion of runs, and test its gain on queries that were not used to choose it.
 
     Examples:

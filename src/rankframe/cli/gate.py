@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
 from rankframe.cli import flags
 from rankframe.cli.inputs import NOTHING, open_sources, runs_by_name, split_name
-from rankframe.cli.options import REQUIRED, Flag, Given, flags_of, takes
+from rankframe.cli.options import REQUIRED, Argument, Flag, Given, flags_of, takes
 from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, SharedPolicies, Storage
@@ -42,15 +42,21 @@ RULES = Flag("rules", Path | None, "Rules in a TOML file.")
 
 
 @takes(
+    Argument(
+        "sources", list[str], "Judgments and a run (NAME=RUN names it), or a stored result.",
+        "QRELS RUN",
+    ),
     Flag(
-        "baseline", str, "The stored result to compare with, or its per-query file.", "STORED", "--baseline -b",
+        "baseline", str, "The stored result to compare with, or its per-query file.", "STORED",
+        "--baseline -b",
         default=REQUIRED,
     ),
     RULE, RULES,
     Flag("min_queries", int | None, "Do not decide with fewer queries (default: 30)."),
     Flag(
         "min_judged", list[str] | None,
-        "Do not decide if less than this share of the top K is judged, e.g. 10=0.5 (repeatable).", "K=SHARE", read=_shares,
+        "Do not decide if less than this share of the top K is judged, e.g. 10=0.5 (repeatable).",
+        "K=SHARE", read=_shares,
     ),
     SharedPolicies, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.HIGHER_IS_BETTER,
@@ -63,12 +69,7 @@ RULES = Flag("rules", Path | None, "Rules in a TOML file.")
     ),
 )  # fmt: skip
 def gate(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QRELS RUN", help="Judgments and a run (NAME=RUN names it), or a stored result."
-        ),
-    ],
+    sources: list[str],
     *,
     baseline: str,
     json: Path | None,
@@ -135,6 +136,10 @@ def rules_from(how: Given) -> dict[str, Any]:
 
 
 @takes(
+    Argument(
+        "folders", list[str], "Stored results of `evaluate -o`; NAME=FOLDER names a result.",
+        "FOLDER...",
+    ),
     flags.METRICS,
     Flag(
         "order", Literal["date", "given"], "Sort by the date of writing, or keep the given order.",
@@ -143,18 +148,14 @@ def rules_from(how: Given) -> dict[str, Any]:
     Storage,
     output=(
         flags.formats("table", "json", "csv"),
-        Flag("target", Path | None, "Write the table to this file.", typed="--output -o"), flags.QUIET,
+        Flag("target", Path | None, "Write the table to this file.", typed="--output -o"),
+        flags.QUIET,
         Flag("plot", Path | None, "Draw a chart into this .png, .svg, .pdf or .html file."),
-        Flag("margin", str | None, "In the chart: how much worse than the first result is allowed, e.g. --margin=-1%.", "X"),
+        flags.MARGIN,
     ),
 )  # fmt: skip
 def history(
-    folders: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FOLDER...", help="Stored results of `evaluate -o`; NAME=FOLDER names a result."
-        ),
-    ],
+    folders: list[str],
     *,
     plot: Path | None,
     margin: str | None,

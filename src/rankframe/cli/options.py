@@ -88,24 +88,43 @@ class Flag:
     read: Callable[[Any], Any] | None = None
 
     @property
-    def parameter(self) -> inspect.Parameter:
-        """Return the parameter of a function by which typer knows the flag."""
-        option = typer.Option(
+    def typer_info(self) -> Any:
+        """Return what typer shows and reads."""
+        return typer.Option(
             *(self.typed or Option(self.name).text(flags=True)).split(),
             metavar=self.metavar,
             help=self.help,
             rich_help_panel=self.panel,
             autocompletion=self.complete,
         )
-        keyword, annotation = inspect.Parameter.KEYWORD_ONLY, Annotated[self.kind, option]
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """Return the parameter of a function by which typer knows the flag."""
+        kind = inspect.Parameter.KEYWORD_ONLY
+        if isinstance(self, Argument):
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         default = False if self.kind is bool else self.default
-        return inspect.Parameter(self.name, keyword, default=default, annotation=annotation)
+        annotation = Annotated[self.kind, self.typer_info]
+        return inspect.Parameter(self.name, kind, default=default, annotation=annotation)
+
+
+@dataclass(frozen=True)
+class Argument(Flag):
+    """An argument, which has no flag; `metavar` is its name in the help."""
+
+    default: Any = REQUIRED
+
+    @property
+    def typer_info(self) -> Any:
+        """Return what typer shows and reads."""
+        return typer.Argument(metavar=self.metavar, help=self.help, autocompletion=self.complete)
 
 
 def takes(
     *flags: Flag | type[Options], output: tuple[Flag, ...] = ()
 ) -> Callable[[Command], Command]:
-    """Give a command flags: a flag for each option of a group, and single flags.
+    """Give a command its arguments and flags, and a flag for each option of a group.
 
     A flag under the name of one of the command's parameters becomes that parameter. The other flags
     become the keyword arguments `how`, and flags of the output the fields of `out`.
@@ -144,19 +163,18 @@ def takes(
                     how[name] = value
             if "unit_split" in how:
                 how["unit"] = _unit(how.get("unit"), how.pop("unit_split"))
-            if "out" in own:
-                arguments["out"] = Output(**fields)
+            made = {"out": Output(**fields), "how": how}
+            arguments |= {name: value for name, value in made.items() if name in own}
             with reached_with(how.get("storage_options")):
-                command(**arguments, how=how)
+                command(**arguments)
 
-        others = [
+        parameters = [flag.parameter for flag in every.values()]
+        parameters += [
             parameter.replace(annotation=types[name])
             for name, parameter in own.items()
             if name not in (*every, "how", "out")
         ]
-        arguments = [other for other in others if other.kind is not other.KEYWORD_ONLY]
-        options = [other for other in others if other.kind is other.KEYWORD_ONLY]
-        parameters = [*arguments, *(flag.parameter for flag in every.values()), *options]
+        parameters.sort(key=lambda parameter: parameter.kind)  # arguments come first
         # typer reads both
         called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

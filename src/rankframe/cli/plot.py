@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from rankframe.cli import flags
 from rankframe.cli.completion import charts
 from rankframe.cli.inputs import open_inputs, runs_by_name
-from rankframe.cli.options import OUTPUT, Flag, Given, takes
+from rankframe.cli.options import OUTPUT, Argument, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError
 from rankframe.core.options import ChartTheme, Policies, Storage
@@ -46,18 +44,28 @@ _FIELDS = (
         "and tradeoff).",
     ),
     Flag("k", int, "The last rank to draw.", typed="-k", default=20),
-    Flag("query", str | None, "The query to draw, in charts of one query (default: the first).", "ID"),
+    Flag("query", str | None, "The query to draw (default: the first).", "ID"),
     Flag(
         "grades", str | None, "Grades in rank order instead of files, e.g. 1,0,1; - is unjudged.",
         "GRADES", "--list", read=_grades,
     ),
-    Flag("margin", str | None, "In history: how much worse than the first result is allowed, e.g. --margin=-1%.", "X"),
+    flags.MARGIN,
     Flag("distance", bool, "In roc: scores are distances, of which smaller is better."),
 )  # fmt: skip
 _TABLES = (flags.COLUMNS, flags.QUERIES, flags.BY)
 
 
 @takes(
+    Argument(
+        "kind", str | None, "The chart to draw; leave it out to list all charts.", "[KIND]",
+        default=None, complete=charts,
+    ),
+    Argument(
+        "sources", list[str] | None,
+        "Judgments, then runs (NAME=RUN names a run). For agreement and bump: rankings. For "
+        "exposure and popularity: runs alone. For history: folders of results.",
+        "[QRELS RUN...]", default=None,
+    ),
     Flag(
         "output", Path, "A .png, .svg, .pdf or .html file.", typed="--output -o",
         default=Path("chart.svg"),
@@ -66,26 +74,7 @@ _TABLES = (flags.COLUMNS, flags.QUERIES, flags.BY)
     output=(flags.QUIET,),
 )  # fmt: skip
 def plot(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[KIND]",
-            help="The chart to draw; leave it out to list all charts.",
-            autocompletion=charts,
-        ),
-    ] = None,
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[QRELS RUN...]",
-            help="Judgments, then runs (NAME=RUN names a run). For agreement and bump: rankings. For "
-            "exposure and popularity: runs alone. For history: folders of results.",
-        ),
-    ] = None,
-    *,
-    output: Path,
-    how: Given,
-    out: Output,
+    kind: str | None, sources: list[str] | None, *, output: Path, how: Given, out: Output
 ) -> None:
     """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rankframe.cli.completion import methods, metrics_of
+from rankframe.cli.options import Argument, takes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -15,16 +14,11 @@ if TYPE_CHECKING:
     from rankframe.analysis.fusion.registry import Definition
 
 
-def metrics(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="A metric to show in full, in any spelling: ndcg, nDCG@10, map_cut_10.",
-            autocompletion=metrics_of(),
-        ),
-    ] = None,
-) -> None:
+@takes(Argument(
+    "name", str | None, "A metric to show in full, in any spelling: ndcg, nDCG@10, map_cut_10.",
+    "[NAME]", default=None, complete=metrics_of(),
+))  # fmt: skip
+def metrics(name: str | None) -> None:
     """Show all metrics, or one with its formula, parameters and synonyms.
 
     Examples:
@@ -47,14 +41,11 @@ def metrics(
     console.print(show.metric_page(definition_of(name)))
 
 
-def fusions(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]", help="A method or a norm, to show in full.", autocompletion=methods
-        ),
-    ] = None,
-) -> None:
+@takes(Argument(
+    "name", str | None, "A method or a norm, to show in full.", "[NAME]",
+    default=None, complete=methods,
+))  # fmt: skip
+def fusions(name: str | None) -> None:
     """Show all methods and norms of fusion, or one with its formula and parameters.
 
     Examples:
@@ -123,14 +114,11 @@ def _norm_page(norm: Norm) -> RenderableType:
     return reference_page(norm.summary, facts)
 
 
-def demo(
-    name: Annotated[
-        Literal["shop", "movies"],
-        typer.Argument(
-            metavar="[shop|movies]", help="The search of a shop, or a recommender of films."
-        ),
-    ] = "shop",
-) -> None:
+@takes(Argument(
+    "name", Literal["shop", "movies"], "The search of a shop, or a recommender of films.",
+    "[shop|movies]", default="shop",
+))  # fmt: skip
+def demo(name: Literal["shop", "movies"]) -> None:
     """Evaluate the bundled data, and suggest what to try next.
 
     Examples:

@@ -30,6 +30,7 @@ def _orders(texts: list[str]) -> dict[str, list[str]]:
 
 
 @takes(
+    flags.QRELS, flags.RUNS,
     Flag(
         "output", Path, "The page, an .html file.", "FILE", "--output -o",
         default=Path("report.html"),
@@ -41,12 +42,13 @@ def _orders(texts: list[str]) -> dict[str, list[str]]:
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.QUERIES, flags.BY, flags.WEIGHT, flags.QUERY_TEXT, flags.TITLES,
     Flag(
-        "slice_order", list[str] | None, "Show the slices of an attribute in this order (repeatable).",
+        "slice_order", list[str] | None,
+        "Show the slices of an attribute in this order (repeatable).",
         "NAME=A,B", panel=STATISTICS, read=_orders,
     ),
     output=(flags.QUIET,),
 )  # fmt: skip
-def report(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -> None:
+def report(qrels: str, runs: list[str], *, out: Output, how: Given) -> None:
     """Write an HTML report: summary, significance tests, regressions, charts.
 
     Examples:

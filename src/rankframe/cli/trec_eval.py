@@ -12,7 +12,7 @@ import typer
 from rankframe.cli import flags
 from rankframe.cli.completion import trec_measures
 from rankframe.cli.inputs import open_sources
-from rankframe.cli.options import Flag, Given, PlainCommand, takes
+from rankframe.cli.options import Argument, Flag, Given, PlainCommand, takes
 from rankframe.core.errors import OptionError, RankframeError
 from rankframe.core.messages import number_of
 
@@ -99,6 +99,8 @@ _OPTIONS = (
 
 
 @takes(
+    Argument("qrels", str, "Judgments: a file, glob or folder, or - for stdin.", "QRELS"),
+    Argument("run", str, "The run: a file, glob or folder, or - for stdin.", "RUN"),
     Flag(
         "measures", list[str] | None, "A measure or nickname (repeatable; default: official).",
         "NAME[.PARAMS]", "-m --measure", complete=trec_measures,
@@ -111,7 +113,7 @@ _OPTIONS = (
         default=_RUN_FORMAT,
     ),
     Flag("old", bool, "Ignored, for compatibility with trec_eval.", typed="-o"),
-    Flag("check", Path | None, "Compare with this output of trec_eval, and list the lines that differ.", "FILE"),
+    Flag("check", Path | None, "List the lines that differ from this output of trec_eval."),
     replace(
         flags.COLUMNS, typed="--column",
         help="Name of a column in your data, e.g. query_id=user (repeatable).",
@@ -122,12 +124,8 @@ _OPTIONS = (
     ),
 )  # fmt: skip
 def trec_eval(
-    qrels: Annotated[
-        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
-    ],
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help="The run: a file, glob, folder, or - (stdin).")
-    ],
+    qrels: str,
+    run: str,
     *,
     measures: list[str] | None,
     queries: bool,

@@ -739,7 +739,7 @@ class Storage(Options):
 
     storage_options: StorageSettings | None = option(
         None,
-        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeat).",
+        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeatable).",
         ledger=None,  # there are keys among them
         check=_SETTINGS,
     )

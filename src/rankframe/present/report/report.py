@@ -39,9 +39,11 @@ from rankframe.core.options import (
     Storage,
     takes_options,
 )
+from rankframe.core.table import Table
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.lists import Lists
 from rankframe.engine.memory import Held, hold
 from rankframe.io import inputs as io
@@ -186,7 +188,8 @@ def report(
         texts = described.texts(sampled(model.queries_of(found), MOST_QUERIES))
         content = _page(title, Material(
             found=found, drawings=drawn, moved=changes, texts=texts,
-            provenance=_made(found, qrels, systems, other_inputs, when, command), bounded=bounded,
+            facts=_facts(found, when, command),
+            inputs=_inputs(found, qrels, systems, other_inputs), bounded=bounded,
             verdicts=verdicts, weight=described.weight, sampled=rows.note,
         ))  # fmt: skip
     write_file(target, lambda path: path.write_text(content, encoding="utf-8"))
@@ -371,36 +374,44 @@ def _bounded(
     return compare_systems(inputs, plain, bounds=True)[0]
 
 
-def _made(
+def _facts(found: Comparison, date: str, command: str | None) -> dict[str, str]:
+    """Return when, with what and how the page is made, and fingerprints of what was compared."""
+    from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
+
+    facts = {"made": date, "with": f"rankframe {__version__}"}
+    if command is not None:
+        facts["command"] = command
+    if len(notes := found.ledger.filter(item=FINGERPRINT)["note"]):
+        facts["judgments, whatever their order"] = notes[0]
+    marks = {name: model.fingerprint_of_values(frame) for name, frame in found.per_query.items()}
+    return facts | {f"values of {name}": mark for name, mark in marks.items()}
+
+
+def _inputs(
     found: Comparison,
     qrels: Source,
     systems: Mapping[str, Source],
     other_inputs: Mapping[str, Source | None],
-    date: str,
-    command: str | None,
-) -> model.Made:
-    """Describe the inputs of a page, and when and how it was made."""
-    from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
-
+) -> Table:
+    """Return a row for each input of the page."""
     roles = [("judgments", qrels, "qrels", found.names[0], "qrels_rows")]
     roles += [(f"run {name}", run, "run", name, "run_rows") for name, run in systems.items()]
-    inputs = [
-        model.input_of(role, source, io.describe(source, kind), model.rows_of(found, system, item))
+    rows = [
+        model.input_row(role, source, io.describe(source, kind), model.rows_of(found, system, item))
         for role, source, kind, system, item in roles
     ]
-    inputs += [
-        model.input_of(role, source, io.describe(source, role))
+    rows += [
+        model.input_row(role, source, io.describe(source, role))
         for role, source in other_inputs.items()
         if source is not None
     ]
-    values = {name: model.fingerprint_of_values(frame) for name, frame in found.per_query.items()}
-    return model.Made(date, __version__, tuple(inputs), command, values)
+    return Table.from_texts(["what", "name"], ["rows", "size"], rows, more_words=["SHA-256"])
 
 
 def _page(title: str, material: Material) -> str:
-    found, facts = material.found, material.provenance
+    found, facts = material.found, material.facts
     queries = number_of(len(model.queries_of(found)), "query")
-    lead = f"{facts.date}, rankframe {facts.version}. {', '.join(found.names)}: {queries} compared."
+    lead = f"{facts['made']}, {facts['with']}. {', '.join(found.names)}: {queries} compared."
     if len(found.names) > 1:
         lead += f" Baseline: {found.baseline}."
     parts = [("summary", "Summary", summary(material))]

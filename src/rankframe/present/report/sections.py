@@ -29,7 +29,6 @@ from rankframe.present.tables import (
 )
 from rankframe.stats.bootstrap import hash_ids
 
-_DIGITS = 12  # of a digest
 _EVERY = 1_000  # rows of a table that is short
 _NUMBERS = ("value", "diff", "%", "interval", "p", "raw p", "effect size", "W/T/L", "queries",
             "judged")  # fmt: skip
@@ -294,30 +293,19 @@ def _own(metric: Metric) -> str:
 
 def provenance(material: Material) -> str:
     """Render what the page was made from: inputs, when and how, and the policies in force."""
-    found, origin = material.found, material.provenance
-    rows = [
-        [
-            source.role,
-            source.name,
-            "" if source.rows is None else number_cell(source.rows, f"{source.rows:,}"),
-            "" if source.size is None else number_cell(source.size, _bytes(source.size)),
-            (source.digest or "")[:_DIGITS],
-        ]
-        for source in origin.inputs
-    ]
-    inputs = Table.from_texts(["what", "name"], ["rows", "size"], rows, more_words=["SHA-256"])
-    facts = {"made": origin.date, "with": f"rankframe {origin.version}"}
-    facts |= {} if origin.command is None else {"command": origin.command}
-    if (judgments := model.fingerprint_of_qrels(found)) is not None:
-        facts["judgments, whatever their order"] = judgments
-    facts |= {f"values of {name}": mark for name, mark in (origin.values or {}).items()}
     remark = html.note(
-        "SHA-256: of the file, its first digits. The same values have the same fingerprint, "
+        "SHA-256: the first digits of that of the file. The same values have the same fingerprint, "
         "wherever they were read from."
     )
-    force = html.fold("Policies", _listed(policies_of(found.ledger)), kind="plain")
-    table = html.table("inputs", inputs)
-    return html.section("provenance", "Provenance", _listed(facts), table, remark, force)
+    policies = _listed(policies_of(material.found.ledger))
+    return html.section(
+        "provenance",
+        "Provenance",
+        _listed(material.facts),
+        html.table("inputs", material.inputs),
+        remark,
+        html.fold("Policies", policies, kind="plain"),
+    )
 
 
 def _listed(facts: Mapping[str, str]) -> str:
@@ -327,10 +315,3 @@ def _listed(facts: Mapping[str, str]) -> str:
         for name, fact in facts.items()
     ]
     return f"<dl>{''.join(items)}</dl>"
-
-
-def _bytes(size: int) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"
