@@ -140,7 +140,9 @@ def takes(
     handed = [
         flag for item in flags for flag in ([item] if isinstance(item, Flag) else flags_of(item))
     ]
-    every = {flag.name: flag for flag in (*(replace(f, panel=OUTPUT) for f in output), *handed)}
+    flags_by_name = {
+        flag.name: flag for flag in (*(replace(f, panel=OUTPUT) for f in output), *handed)
+    }
     written = {flag.name for flag in output}
 
     def with_flags(command: Command) -> Command:
@@ -151,7 +153,7 @@ def takes(
         def called(**arguments: Any) -> None:
             how: Given = {}
             fields: dict[str, Any] = {}
-            for name, flag in every.items():
+            for name, flag in flags_by_name.items():
                 value = typed = arguments.pop(name)
                 if typed is not None and flag.read is not None:
                     value = flag.read(typed)
@@ -163,16 +165,16 @@ def takes(
                     how[name] = value
             if "unit_split" in how:
                 how["unit"] = _unit(how.get("unit"), how.pop("unit_split"))
-            made = {"out": Output(**fields), "how": how}
-            arguments |= {name: value for name, value in made.items() if name in own}
+            collected = {"out": Output(**fields), "how": how}
+            arguments |= {name: value for name, value in collected.items() if name in own}
             with reached_with(how.get("storage_options")):
                 command(**arguments)
 
-        parameters = [flag.parameter for flag in every.values()]
+        parameters = [flag.parameter for flag in flags_by_name.values()]
         parameters += [
             parameter.replace(annotation=types[name])
             for name, parameter in own.items()
-            if name not in (*every, "how", "out")
+            if name not in (*flags_by_name, "how", "out")
         ]
         parameters.sort(key=lambda parameter: parameter.kind)  # arguments come first
         # typer reads both

@@ -193,9 +193,9 @@ def warn_if_not_held(max_memory: str) -> str:
     return max_memory
 
 
-def warn_if_every_relevant(every: bool) -> None:
+def warn_if_every_relevant(is_every: bool) -> None:
     """Warn on stderr if every judged document is relevant."""
-    if every:
+    if is_every:
         from rankframe.engine.ledger import EVERY_RELEVANT
 
         print(

@@ -43,9 +43,9 @@ def check_kind(value: Any, kind: Any, needed: str) -> None:
         raise OptionError(f"this chart is drawn of {needed}, not of {shown(value)}.")
 
 
-def unknown(problem: str, name: object, known: Iterable[str]) -> OptionError:
-    """Return the error for an unknown name, with a known one that looks like it."""
-    return OptionError(f"{problem} {did_you_mean(str(name), known)}".rstrip())
+def unknown(problem: str, name: object, names: Iterable[str]) -> OptionError:
+    """Return the error for an unknown name, with the most similar of these names."""
+    return OptionError(f"{problem} {did_you_mean(str(name), names)}".rstrip())
 
 
 def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:

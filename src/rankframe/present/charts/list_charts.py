@@ -52,12 +52,10 @@ def strip(
     rows, labels = _ranked(lists, rel)
     longest = max(map(len, lists.values()))
     width = on.wide(min(_CELL * longest, 640))
-    beside: dict[str, Any] = (
-        {"axis": None} if len(lists) == 1 else {"ticks": False, "domain": False}
-    )
+    axis: dict[str, Any] = {"axis": None} if len(lists) == 1 else {"ticks": False, "domain": False}
     base = marks.chart_of(rows).encode(
         x=_ranks(longest, width),
-        y=up("list:N", sort=labels, **beside),
+        y=up("list:N", sort=labels, **axis),
         tooltip=["rank:O", "kind:N", "grade:N"],
     )
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2, cornerRadius=3)

@@ -88,8 +88,8 @@ def per_query(
     panel = marks.layered(bars, line.encode(y=alt.Y("mean:Q", aggregate="min")))
     systems = list(dict.fromkeys(row["system"] for row in rows)) if count > 1 else [""]
     drawn = on.panels(panel, "system", systems, 130 * count, 30, width, alone=240)
-    known = [mean for mean in means.values() if mean is not None]
-    mean_text = f", {known[0]:.4f}" if count == 1 and known else ""
+    defined = [mean for mean in means.values() if mean is not None]
+    mean_text = f", {defined[0]:.4f}" if count == 1 and defined else ""
     sample = "" if longest <= _MOST_BARS else f"a sample of {_MOST_BARS} of "
     subtitle = [
         f"{in_words(list(frames))}; {sample}{inputs.counted(frames)}",
@@ -219,19 +219,19 @@ def scatter(
     on = Canvas.from_look(look)
     frames, metric = inputs.values_of(values, metric)
     a, b = _two_systems(frames, systems)
-    both = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
-    if both.is_empty():
+    joined = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
+    if joined.is_empty():
         raise OptionError(f"no query has a value of {metric!r} in both {a!r} and {b!r}.")
     higher = better(metric) != "lower is better"
     if isinstance(values, Comparison):
         higher = values.metric(metric).higher_is_better
     # What only rounding tells apart is the same, as it is to `rf.diff`.
-    change = paired.differences(both["value_b"].to_numpy(), both["value"].to_numpy())
+    change = paired.differences(joined["value_b"].to_numpy(), joined["value"].to_numpy())
     gain = pl.Series(change if higher else -change, dtype=pl.Float64)
     short = plain_text(b, 24)
     kinds = [f"{short} better", f"{short} worse", "the same"]
     kind = pl.when(gain > 0).then(pl.lit(kinds[0])).when(gain < 0).then(pl.lit(kinds[1]))
-    rows = both.select(QUERY, x="value", y="value_b", kind=kind.otherwise(pl.lit(kinds[2])))
+    rows = joined.select(QUERY, x="value", y="value_b", kind=kind.otherwise(pl.lit(kinds[2])))
     wins, losses, ties = (rows.filter(kind=kind).height for kind in kinds)
     low, high = inputs.value_range(pl.concat([rows["x"], rows["y"]]))
     if low == high:

@@ -39,7 +39,7 @@ _NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard e
 
 
 @chart(runs=1, inputs=lambda source: (*source.judged().values(), source.k))
-def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -> Chart:
+def heatmap(judged: Judged, k: int = 20, limit: int = 40, **look: Unpack[Look]) -> Chart:
     """Draw the ranks of the judged documents of each query, coloured by grade.
 
     Takes `rf.judge(qrels, run)`. A row per query, a column per rank; the grade is also a number
@@ -49,7 +49,7 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
     if lists.is_empty():
         raise OptionError("there is no judged query to draw.")
-    sample = lists.filter(pl.col(QUERY).is_in(sample_of(lists[QUERY], most).implode()))
+    sample = lists.filter(pl.col(QUERY).is_in(sample_of(lists[QUERY], limit).implode()))
     graded = (
         judged.lazy()
         .filter(pl.col("rank") <= k, pl.col(QUERY).is_in(sample[QUERY].implode()))

@@ -205,13 +205,13 @@ def _names_at(
             )
             for across, down in _CORNERS
         }  # fmt: skip
-        others = [box for index, box in enumerate(taken) if index != own]
+        obstacles = [box for index, box in enumerate(taken) if index != own]
         free = (
             corner
             for corner, box in boxes.items()
             if box[0] >= 0 and box[1] <= width + 40
             and not any(box[0] < b[1] and b[0] < box[1] and box[2] < b[3] and b[2] < box[3]
-                        for b in others)
+                        for b in obstacles)
         )  # fmt: skip
         chosen.append(next(free, _CORNERS[0]))
         taken.append(boxes[chosen[-1]])

@@ -116,7 +116,7 @@ def draw_charts(
     best = order_systems(found)[0]
     judged = replace(source, runs={best: rows.runs[best]}).judged()[best]
     stand = f"Where relevant documents stand in {best}, a sample of queries"
-    drawn[stand] = plot.heatmap(judged, most=30)
+    drawn[stand] = plot.heatmap(judged, limit=30)
     if found.sliced:
         parts = {name: of_slices(found.systems, system=name) for name in found.names}
         drawn["slices"] = plot.slices(parts, label)

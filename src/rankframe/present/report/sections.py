@@ -140,7 +140,7 @@ def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
         chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
     names = [name for name in change.described if name not in (TEXT, WEIGHT)]
     chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
-    shown = "".join(f'<span class="chip">{html.text(chip, most=60)}</span>' for chip in chips)
+    shown = "".join(f'<span class="chip">{html.text(chip, limit=60)}</span>' for chip in chips)
     return f'<br><span class="known">{shown}</span>' if shown else ""
 
 
@@ -271,9 +271,9 @@ def _definition(metric: Metric) -> str:
         "direction": direction,
     }
     return html.fold(
-        f"{label}: {html.text(definition.summary, most=400)}",
+        f"{label}: {html.text(definition.summary, limit=400)}",
         _listed(facts),
-        f"<p>{html.text(' '.join(definition.notes.split()), most=2_000)}</p>",
+        f"<p>{html.text(' '.join(definition.notes.split()), limit=2_000)}</p>",
     )
 
 
@@ -311,7 +311,7 @@ def provenance(material: Material) -> str:
 def _listed(facts: Mapping[str, str]) -> str:
     """Render facts by name."""
     items = [
-        f"<dt>{html.text(name.replace('_', ' '))}</dt><dd>{html.text(fact, most=2_000)}</dd>"
+        f"<dt>{html.text(name.replace('_', ' '))}</dt><dd>{html.text(fact, limit=2_000)}</dd>"
         for name, fact in facts.items()
     ]
     return f"<dl>{''.join(items)}</dl>"

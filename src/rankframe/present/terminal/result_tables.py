@@ -163,13 +163,13 @@ def _rows(
     """Yield a label, the attribute, the metric and the rows of all runs."""
     frames = [result.slices if sliced else result.summary for result in results.values()]
     for metric in metrics:
-        first, *others = (
+        first, *rest = (
             {(row.get("by", ""), row.get("slice")): row for row in frame.to_dicts()}
             for frame in (frame.filter(metric=metric.label) for frame in frames)
         )
         for (by, name), row in first.items():
             label = f"{by}: {name}" if sliced else metric.label
-            yield label, by, metric, [row, *(rows.get((by, name), _NO_ROW) for rows in others)]
+            yield label, by, metric, [row, *(rows.get((by, name), _NO_ROW) for rows in rest)]
 
 
 def _value_cell(
