@@ -49,7 +49,7 @@ def test_without_a_catalogue_it_is_of_what_is_shown() -> None:
     assert {row["system"] for row in rows(chart, 1)} == {"mine (Gini 0.417)", "other"}
     assert "1 to 4 lists; 1 to 4 documents" in said(chart)
     axis = chart.to_dict()["layer"][1]["encoding"]["x"]["title"]
-    assert axis == "share of retrieved documents, the least retrieved first"
+    assert axis == "share of retrieved documents, least retrieved first"
 
 
 def test_shares_by_popularity_add_up_beside_those_of_catalogue_and_train() -> None:

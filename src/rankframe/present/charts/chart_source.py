@@ -36,7 +36,6 @@ _RANKED = ("order", "ties", "duplicates", "k_max", "storage_options")
 _SHOWN = ("ranks", "unit", "unit_ranks", "train", "exclude_seen", "items", "catalogue")
 # Default metrics of a trade-off: accuracy, and how much of the catalogue is retrieved.
 TRADED = ("ndcg@10", "coverage@10")
-_EVERY = "num_relevant"  # defined for every judged query
 
 
 @dataclass(frozen=True)
@@ -86,22 +85,16 @@ class ChartSource:
         """Compute a curve for each run."""
         return self._of_each_run(curve, kind, **options)
 
-    def per_query(self) -> dict[str, pl.DataFrame]:
-        """Evaluate each run and return its values per query."""
-        results = self._of_each_run(evaluate, self.metric)
-        return {name: result.per_query for name, result in results.items()}
+    def evaluated(self, metrics: str | Sequence[str], **options: Any) -> dict[str, Result]:
+        """Evaluate each run."""
+        return self._of_each_run(evaluate, metrics, **options)
 
-    def slices(self) -> dict[str, pl.DataFrame]:
-        """Evaluate each run and return its slices."""
-        return {name: result.slices for name, result in self.sliced([self.metric]).items()}
-
-    def sliced(self, metrics: Sequence[str] | None = None) -> dict[str, Result]:
+    def sliced(self, metrics: Sequence[str]) -> dict[str, Result]:
         """Evaluate each run with slices."""
         if not self.by or self.queries is None:
             needed = (Option("queries"), " (a table of queries) and ", Option("by"))
             raise OptionError("slices need ", *needed, " (an attribute).")
-        chosen = metrics or self.several
-        return self._of_each_run(evaluate, chosen, by=self.by, queries=self.queries)
+        return self.evaluated(metrics, by=self.by, queries=self.queries)
 
     def difference(self) -> Diff:
         """Compute what changed from the first run to the second."""
@@ -126,7 +119,7 @@ class ChartSource:
 
     def queries_judged(self) -> int:
         """Count the queries that are evaluated."""
-        (result,) = self._of_each_run(evaluate, _EVERY, ci=None).values()
+        (result,) = self.evaluated("num_relevant", ci=None).values()  # of every judged query
         return result.per_query.height
 
     def pairs(self) -> dict[str, pl.LazyFrame]:
@@ -182,10 +175,6 @@ class ChartSource:
         defaults = [metric for metric in reversed(TRADED) if metric not in metrics]
         vertical, horizontal = [*metrics, *defaults][:2]
         return vertical, horizontal
-
-    def traded(self) -> dict[str, Result]:
-        """Evaluate both metrics for each run."""
-        return self._of_each_run(evaluate, list(self.two_metrics))
 
     def history(self) -> pl.DataFrame:
         """Read the stored results, the oldest first."""

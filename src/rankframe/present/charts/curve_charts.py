@@ -76,20 +76,16 @@ def metric_at_k(
     """
     on = Canvas.from_look(look)
     axes = ("cutoff k", with_direction(metric))
-    curved = on.lines(curves, "k", "value", axes, shares=False)
-    title, subtitle = f"{metric} at each cutoff", [_of_what(curves)]
+    drawn, subtitle = on.lines(curves, "k", "value", axes, shares=False), [_of_what(curves)]
     ends = {"ci_low", "ci_high"}
     bounded = all(ends <= set(points.columns) for points in curves.values())
-    if not bounded or not any(points["ci_low"].count() for points in curves.values()):
-        return on.finished(curved, title, subtitle)
-    band = (
-        marks.chart_of(marks.named(curves, ["k", "ci_low", "ci_high"]))
-        .mark_area(opacity=0.15)
-        .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=marks.colour(list(curves)))
-    )
-    return on.finished(
-        marks.layered(curved, band), title, [*subtitle, "bands: intervals of the means"]
-    )
+    if bounded and any(points["ci_low"].count() for points in curves.values()):
+        band = marks.chart_of(marks.named(curves, ["k", "ci_low", "ci_high"]))
+        drawn = marks.layered(drawn, band.mark_area(opacity=0.15).encode(
+            x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=marks.colour(list(curves))
+        ))  # fmt: skip
+        subtitle.append("bands: intervals of the means")
+    return on.finished(drawn, f"{metric} at each cutoff", subtitle)
 
 
 @chart(

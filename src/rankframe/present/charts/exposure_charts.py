@@ -68,7 +68,7 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
         counts.append(kept.height)
         outside = max(outside, 1 - places / total)
     of_what = "documents of the catalogue" if everything else "retrieved documents"
-    axes = (f"share of {of_what}, the least retrieved first", "share of all places")
+    axes = (f"share of {of_what}, least retrieved first", "share of all places")
     equal = on.diagonal("documents", "places").encode(x="documents:Q", y="places:Q")
     drawn = marks.layered(equal, on.lines(curves, "documents", "places", axes, shares=True))
     subtitle = [

@@ -35,7 +35,7 @@ _CELLS = 30  # of a cloud, along each side
 _BLACK, _WHITE = "#000000", "#ffffff"
 
 
-@chart(inputs=lambda source: (source.per_query(), source.metric))
+@chart(inputs=lambda source: (source.evaluated(source.metric), source.metric))
 def per_query(
     values: Values, metric: str | None = None, order: QueryOrder = "value", **look: Unpack[Look]
 ) -> Chart:
@@ -109,7 +109,7 @@ def _places(title: str, count: int) -> Any:
     return across("place:Q", title, scale=scale, grid=False, tickMinStep=1, format=",d")
 
 
-@chart(inputs=lambda source: (source.per_query(), source.metric))
+@chart(inputs=lambda source: (source.evaluated(source.metric), source.metric))
 def distribution(
     values: Values, metric: str | None = None, bins: int = 20, **look: Unpack[Look]
 ) -> Chart:
@@ -197,7 +197,7 @@ def _outcomes(texts: Sequence[str]) -> dict[str, str]:
     return dict(zip(texts, (BETTER, WORSE, SAME), strict=True))
 
 
-@chart(runs=2, inputs=lambda source: (source.per_query(), source.metric))
+@chart(runs=2, inputs=lambda source: (source.evaluated(source.metric), source.metric))
 def scatter(
     values: Values,
     metric: str | None = None,

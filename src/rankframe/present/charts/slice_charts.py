@@ -9,7 +9,6 @@ import polars as pl
 
 from rankframe.analysis.comparison import Comparison
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import did_you_mean
 from rankframe.core.wording import distinct_texts, number_text, plain_text
 from rankframe.engine.result import Result
 from rankframe.present.charts import chart_inputs as inputs
@@ -29,7 +28,7 @@ _WHOLE = pl.col("by").is_null()
 
 
 @chart(
-    inputs=lambda source: (source.slices(), source.metric),
+    inputs=lambda source: (source.sliced([source.metric]), source.metric),
     demo="qrels.parquet bm25.parquet dense.parquet hybrid.parquet "
     "--queries queries.parquet --by locale --by device",
 )
@@ -41,9 +40,7 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
     """
     on = Canvas.from_look(look)
     tables = inputs.frames_of(frames, "slices")
-    available = _sliced_metrics(tables)
-    metric = available[0] if metric is None and available else metric
-    _check_sliced(metric, available)
+    metric = _sliced_metrics(tables, metric)[0]
     named = [
         frame.filter(pl.col("metric") == metric).select(
             "value", "ci_low", "ci_high", "queries", slice=_SLICE, system=pl.lit(name)
@@ -57,7 +54,7 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
     )
     whiskers = base.mark_rule(strokeWidth=2).encode(x="ci_low:Q", x2="ci_high:Q")
     values = marks.dots(base).encode(
-        x=across("value:Q", with_direction(str(metric)), scale={"zero": False}),
+        x=across("value:Q", with_direction(metric), scale={"zero": False}),
         tooltip=["system:N", "slice:N", tip("value:Q"), "queries:Q"],
     )
     height = max(on.high(16 * len(names) * len(labels)) / len(labels), 8)
@@ -68,18 +65,17 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
     return on.finished(drawn, f"{metric} by slice", subtitle)
 
 
-def _sliced_metrics(frames: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Return the metrics that have slices."""
+def _sliced_metrics(
+    frames: Mapping[str, pl.DataFrame], metrics: Sequence[str] | str | None
+) -> list[str]:
+    """Return the metrics to draw, by default all that have slices."""
     columns = [frame["metric"] for frame in frames.values() if "metric" in frame.columns]
-    return pl.concat(columns).unique(maintain_order=True).to_list() if columns else []
-
-
-def _check_sliced(metric: str | None, available: Sequence[str]) -> None:
-    if metric not in available:
-        hint = f" {did_you_mean(str(metric), available)}".rstrip() if available else ""
-        raise OptionError(
-            f"there are no slices of {metric!r}: evaluate it with by= and queries=.{hint}"
-        )
+    available = pl.concat(columns).unique(maintain_order=True).to_list() if columns else []
+    refusal = "there are no slices of {}: evaluate it with by= and queries=."
+    chosen = inputs.choose(metrics, available, refusal)
+    if not chosen:
+        raise OptionError("there are no slices to draw: evaluate with by= and queries=.")
+    return chosen
 
 
 def _largest(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
@@ -98,7 +94,7 @@ def _largest(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
 
 @chart(
     several=True,
-    inputs=lambda source: (source.sliced(),),
+    inputs=lambda source: (source.sliced(source.several),),
     demo=(
         "qrels.parquet hybrid.parquet -m ndcg@10 -m map -m mrr@10 -m lag "
         "--queries queries.parquet --by locale --by device"
@@ -117,15 +113,9 @@ def slice_map(
     """
     on = Canvas.from_look(look)
     whole, parts = _summaries(values)
-    available = _sliced_metrics(parts)
-    requested = [metrics] if isinstance(metrics, str) else metrics
-    chosen = available if requested is None else list(requested)
+    chosen = _sliced_metrics(parts, metrics)
     if len(parts) > 1:
         chosen = chosen[:1]
-    for metric in chosen:
-        _check_sliced(metric, available)
-    if not chosen:
-        raise OptionError("there are no slices to draw: evaluate with by= and queries=.")
     cells = pl.concat([
         _slice_cells(whole[name], frame, metric, name if len(parts) > 1 else metric)
         for name, frame in parts.items()
@@ -177,16 +167,11 @@ def _slice_cells(
     average = whole.filter(pl.col("metric") == metric)["value"].first()
     share = pl.lit(None, pl.Float64)
     if isinstance(average, float) and average:
-        sign = -1.0 if _is_lower_better(metric) else 1.0
+        sign = -1.0 if better(metric) == "lower is better" else 1.0
         share = sign * (pl.col("value") - average) / abs(average)
     return parts.filter(pl.col("metric") == metric).select(
         "metric", "value", "queries", slice=_SLICE, column=pl.lit(column), share=share
     )
-
-
-def _is_lower_better(metric: str) -> bool:
-    definition = inputs.known_metric(metric)
-    return definition is not None and not definition.higher_is_better
 
 
 def _coloured(

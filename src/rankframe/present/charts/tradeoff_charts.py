@@ -31,7 +31,7 @@ _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 
 @chart(
     several=True,
-    inputs=lambda source: (source.traded(), *source.two_metrics),
+    inputs=lambda source: (source.evaluated(source.two_metrics), *source.two_metrics),
     demo=(
         "ratings.parquet popular.parquet item_based.parquet als.parquet --rel 4 "
         "--items items.parquet"
