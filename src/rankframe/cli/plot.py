@@ -138,7 +138,7 @@ def _list_charts() -> None:
     from rich.console import Console
 
     from rankframe.present.charts.registry import CHARTS
-    from rankframe.present.terminal.render import reference_list
+    from rankframe.present.terminal.reference_pages import reference_list
 
     rows = [(name, definition.sentence) for name, definition in CHARTS.items()]
     Console().print(reference_list("Charts", rows))

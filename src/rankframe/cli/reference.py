@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal
 
 from rankframe.cli.completion import methods, metrics_of
 from rankframe.cli.options import Argument, takes
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from rankframe.analysis.fusion.norms import Norm
-    from rankframe.analysis.fusion.registry import Definition
 
 
 @takes(Argument(
@@ -28,14 +22,13 @@ def metrics(name: str | None) -> None:
     """
     from rich.console import Console
 
-    from rankframe.metrics import REGISTRY
     from rankframe.metrics.names import definition_of
-    from rankframe.present.terminal import result_tables as show
+    from rankframe.present.terminal import reference_pages as show
     from rankframe.present.terminal.render import print_line
 
     console = Console()
     if name is None:
-        console.print(show.metric_list(list(REGISTRY.values())))
+        console.print(show.metric_list())
         print_line(console, "One in full: rankframe metrics ndcg. Written name(parameter=value)@k.")
         return
     console.print(show.metric_page(definition_of(name)))
@@ -57,61 +50,21 @@ def fusions(name: str | None) -> None:
 
     from rankframe.analysis.fusion.names import parse
     from rankframe.analysis.fusion.norms import NORMS
+    from rankframe.present.terminal import reference_pages as show
     from rankframe.present.terminal.render import print_line
 
     console = Console()
     if name is None:
-        console.print(_all_fusions())
+        console.print(show.fusion_list())
         print_line(console, "One in full: rankframe fusions rrf. Written name(parameter=value).")
         return
     key = name.strip().lower().replace("-", "_")
     if key in NORMS and key not in ("max", "sum"):
-        console.print(_norm_page(NORMS[key]))
+        console.print(show.norm_page(NORMS[key]))
         return
-    console.print(_method_page(parse(name)[0]))
+    console.print(show.method_page(parse(name)[0]))
     if key in NORMS:  # a method and a norm have this name
-        console.print("\n", _norm_page(NORMS[key]))
-
-
-def _all_fusions() -> RenderableType:
-    """Render a table per family of methods, and one of the norms."""
-    from rich.console import Group
-
-    from rankframe.analysis.fusion.methods import METHODS
-    from rankframe.analysis.fusion.norms import NORMS
-    from rankframe.analysis.fusion.registry import Family
-    from rankframe.present.terminal.render import reference_list
-
-    tables = [
-        reference_list(family, [(method.signature, method.summary) for method in METHODS.values()
-                                if method.family == family])
-        for family in get_args(Family)
-    ]  # fmt: skip
-    norms = [(norm.name, norm.summary) for norm in NORMS.values()]
-    return Group(*tables, reference_list("Norms of scores (--norm)", norms))
-
-
-def _method_page(method: Definition) -> RenderableType:
-    """Render one method: what it means, how it is computed, how it is written."""
-    from rankframe.present.terminal.render import reference_page
-
-    facts = {"written": method.signature, "formula": method.formula}
-    facts |= {parameter: str(limits) for parameter, limits in method.limits.items()}
-    looks = "scores after a norm, min_max unless you say otherwise" if method.scored else "ranks"
-    facts["looks at"] = looks
-    if method.trained:
-        facts["needs"] = "judgments (--qrels)"
-    if method.synonyms:
-        facts["also"] = ", ".join(method.synonyms)
-    return reference_page(method.summary, facts, method.notes)
-
-
-def _norm_page(norm: Norm) -> RenderableType:
-    from rankframe.present.terminal.render import reference_page
-
-    looks = "scores" if norm.scored else "ranks"
-    facts = {"norm": norm.name, "formula": norm.formula, "looks at": looks}
-    return reference_page(norm.summary, facts)
+        console.print("\n", show.norm_page(NORMS[key]))
 
 
 @takes(Argument(

@@ -15,6 +15,7 @@ from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.metrics.names import resolve
 from rankframe.present.terminal import result_tables as show
 from rankframe.present.terminal.analysis_tables import ledger_table
+from rankframe.present.terminal.reference_pages import metric_page
 from rankframe.present.terminal.render import csv_text, print_line
 
 
@@ -112,7 +113,7 @@ def test_runs_without_room_stand_below_and_no_number_is_broken(
 def test_a_metric_has_a_page() -> None:
     definition = METRICS[0].definition
     assert definition is not None
-    page = text(show.metric_page(definition))
+    page = text(metric_page(definition))
     assert all(word in page for word in ("written", "formula", "range", "higher is better"))
 
 

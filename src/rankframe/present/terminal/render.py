@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import polars as pl
@@ -115,30 +115,6 @@ def spread_columns(table: Table, width: int) -> list[Table]:
             places.append([])
         places[-1].append(place)
     return [table.take([0, *chosen, last]) for chosen in places]
-
-
-def reference_list(title: str, rows: Iterable[tuple[str, str]]) -> RenderableType:
-    """Render names with their meanings."""
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    table.add_column("name", style="bold", no_wrap=True)
-    table.add_column("meaning")
-    for name, meaning in rows:
-        table.add_row(Text(name), Text(meaning))
-    return table
-
-
-def reference_page(summary: str, facts: Mapping[str, str], notes: str = "") -> RenderableType:
-    """Render one entry of a reference: what it means, facts by name, and notes."""
-    grid = RichTable.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column()
-    for name, fact in facts.items():
-        grid.add_row(name, Text(fact, style="bold" if name == "written" else ""))
-    parts: list[RenderableType] = [Text(summary, style="bold"), Text(""), grid]
-    if notes:
-        paragraphs = [" ".join(p.split()) for p in notes.split("\n\n")]
-        parts += [Text(""), Text("\n\n".join(paragraphs))]
-    return Group(*parts)
 
 
 def csv_text(frame: pl.DataFrame) -> str:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 
 from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown
 from rankframe.core.wording import best_of, number_text, range_text
 from rankframe.engine.ledger import ORDER, POLICY
 from rankframe.engine.result import Result
-from rankframe.metrics import Definition
-from rankframe.metrics.metric import Family
-from rankframe.metrics.names import Metric, signature
+from rankframe.metrics.names import Metric
 from rankframe.present.tables import policies_of
 from rankframe.present.terminal.render import (
     csv_text,
-    reference_list,
-    reference_page,
     render,
     spread_columns,
 )
@@ -97,33 +93,6 @@ def results_text(results: Mapping[str, Result], metrics: Sequence[Metric], style
     if (how := policies_of(next(iter(results.values())).ledger).get("ci", "none")) != "none":
         notes.append(Note(f"Intervals: {how}."))
     return as_markdown([*parts, *_item_tables(results), *notes])
-
-
-def metric_list(definitions: Sequence[Definition]) -> RenderableType:
-    """Render the reference of metrics, a table per family."""
-    return Group(*(
-        reference_list(family, (
-            (f"{definition.name}{'@k' if 'k' in definition.parameters else ''}", definition.summary)
-            for definition in definitions if definition.family == family
-        ))
-        for family in get_args(Family)
-    ))  # fmt: skip
-
-
-def metric_page(definition: Definition) -> RenderableType:
-    """Render one metric: what it means, how it is computed, how it is written."""
-    direction = "higher is better" if definition.higher_is_better else "lower is better"
-    low, high = definition.bounds
-    bounds = f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"
-    facts = {
-        "written": signature(definition),
-        "formula": definition.formula,
-        "range": f"{bounds}, {direction}",
-        "summary": f"average={definition.average} unless you say otherwise",
-    }
-    if definition.other_names:
-        facts["also"] = ", ".join(definition.other_names)
-    return reference_page(definition.summary, facts, definition.notes)
 
 
 def _fitted(
