@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rankframe.cli import flags
 from rankframe.cli.completion import metrics_of
-from rankframe.cli.inputs import open_inputs, runs_by_name
+from rankframe.cli.inputs import open_inputs
 from rankframe.cli.options import STATISTICS, Argument, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError, naming_the_run
@@ -56,7 +56,7 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
     ),
     output=_OUTPUT,
 )  # fmt: skip
-def evaluate(qrels: str, runs: list[str], *, out: Output, how: Given) -> None:
+def evaluate(qrels: str, runs: list[str], *, engine: str, out: Output, how: Given) -> None:
     """Evaluate one or more runs against judgments.
 
     With several runs, --output gets a folder for each.
@@ -87,7 +87,6 @@ def evaluate(qrels: str, runs: list[str], *, out: Output, how: Given) -> None:
     from rankframe.io.remote import is_address
     from rankframe.metrics.names import resolve
 
-    engine = how.pop("engine")
     on_spark = engine == "spark"
     for name in _HERE_ONLY if on_spark else _SPARK_ONLY:
         if name in how:
@@ -97,16 +96,16 @@ def evaluate(qrels: str, runs: list[str], *, out: Output, how: Given) -> None:
     judgments, systems = open_inputs(qrels, runs, here=not on_spark)
     names = list(systems)
     folders = dict(zip(names, safe_names(names), strict=True)) if len(names) > 1 else {}
-    sources, tables = (
+    target = out.target
+    elsewhere = on_spark and target is not None and is_address(target)
+    check_outputs(
         [judgments, *systems.values(), how.get("queries")],
-        [out.per_query, out.summary],
+        tables=[out.per_query, out.summary],
+        folder=None if elsewhere else target,
     )
-    elsewhere = on_spark and out.target is not None and is_address(out.target)
-    check_outputs(sources, tables=tables, folder=None if elsewhere else out.target)
     if on_spark:
-        target, paths = out.target, runs_by_name(runs, here=False)
         targets = {n: _address(target / folders.get(n, "")) for n in names} if target else {}
-        results = _evaluate_on_spark(judgments and qrels, paths, how, out, targets)
+        results = _evaluate_on_spark(judgments, systems, how, out, targets)
     else:
         results = _evaluate_here(judgments, systems, how, out, folders)
     out.deliver_results(results, resolved)
@@ -148,11 +147,7 @@ def _evaluate_here(
 
 
 def _evaluate_on_spark(
-    qrels: str | None,
-    runs: Mapping[str, str],
-    how: Given,
-    out: Output,
-    targets: Mapping[str, str],
+    judgments: Any, systems: Mapping[str, Any], how: Given, out: Output, targets: Mapping[str, str]
 ) -> dict[str, Result]:
     """Evaluate each run on Spark, and write its result to its target."""
     import rankframe as rf
@@ -172,8 +167,8 @@ def _evaluate_on_spark(
     for target in targets.values():
         refuse_target(spark, target, overwrite=out.overwrite)
     results: dict[str, Result] = {}
-    for name, run in runs.items():
-        found = rf.spark.evaluate(qrels, run, spark=spark, **how)
+    for name, run in systems.items():
+        found = rf.spark.evaluate(judgments, run, spark=spark, **how)
         if name in targets:
             found.write(targets[name], overwrite=out.overwrite)
         if out.per_query is not None:
@@ -223,13 +218,11 @@ def agree(a: str, b: str, *, out: Output, how: Given) -> None:
     from rankframe.metrics.names import resolve
 
     _, runs = open_inputs(None, [a, b])
-    first, second = runs.values()
-    tables = [out.per_query, out.summary]
-    check_outputs([first, second], tables=tables, folder=out.target)
+    check_outputs(list(runs.values()), tables=[out.per_query, out.summary], folder=out.target)
     name = " ~ ".join(runs)
     with out.progress(name) as report:
         result = rf.agree(
-            first, second, output=out.target, overwrite=out.overwrite, progress=report, **how
+            *runs.values(), output=out.target, overwrite=out.overwrite, progress=report, **how
         )
     resolved = resolve(how.get("metrics", DEFAULT_METRICS), "pair", any_average=True)
     out.deliver_results({name: result}, resolved)

@@ -126,8 +126,7 @@ def plot(
             qrels = inputs["runs"].pop(inputs["reference"])
         if definition.takes != "retrieved":
             inputs["qrels"] = qrels
-    own = [flag.name for flag in (*_FIELDS, *_TABLES) if flag.name in how]
-    inputs |= {name: how.pop(name) for name in own}
+    inputs |= {f.name: how.pop(f.name) for f in (*_FIELDS, *_TABLES) if f.name in how}
     look: Any = {flag.name: how.pop(flag.name, None) for flag in _LOOK}
     metric = metrics[0] if metrics else "ndcg@10"
     with out.progress(f"drawing {kind}"):

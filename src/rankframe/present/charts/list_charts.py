@@ -49,13 +49,13 @@ def strip(
     """
     on = Canvas.from_look(look)
     lists, cut = _cut(relevance)
-    rows, labels = _ranked(lists, rel)
+    rows = _ranked(lists, rel)
     longest = max(map(len, lists.values()))
     width = on.wide(min(_CELL * longest, 640))
     axis: dict[str, Any] = {"axis": None} if len(lists) == 1 else {"ticks": False, "domain": False}
     base = marks.chart_of(rows).encode(
         x=_ranks(longest, width),
-        y=up("list:N", sort=labels, **axis),
+        y=up("list:N", sort=list(lists), **axis),
         tooltip=["rank:O", "kind:N", "grade:N"],
     )
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2, cornerRadius=3)
@@ -83,8 +83,7 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
     """
     on = Canvas.from_look(look)
     lists, cut = _cut(values)
-    rows, labels = _ranked(lists)
-    rows = [row for row in rows if row["value"] is not None]
+    rows = [row for row in _ranked(lists) if row["value"] is not None]
     if not rows:
         raise OptionError("no document of the list was judged: there are no grades to draw.")
     texts = [grade_text(grade) for grade in sorted({row["value"] for row in rows})]
@@ -107,7 +106,7 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
         numbers = base.mark_text(dy=-11, fontSize=10, color=on.ink)
         layers.append(numbers.encode(text="grade:N", color=alt.value(on.ink)))
     drawn = on.panels(
-        marks.layered(*layers), "list", labels, 170 * len(lists), 30, width, alone=170
+        marks.layered(*layers), "list", list(lists), 170 * len(lists), 30, width, alone=170
     )
     of_what = f"{len(lists)} lists" if len(lists) > 1 else number_of(longest, "document")
     subtitle = f"{of_what}; grades from {texts[0]} to {texts[-1]}, higher is better"
@@ -148,7 +147,7 @@ def precision_at(
     points = curve(qrels, run, "metric_at_k", metric=metric, ks=ks, rel=rel, no_overlap="zero")
     rows = [
         row | {"value": value, "label": "" if value is None else f"{value:.2f}"}
-        for row, value in zip(_ranked(lists, rel)[0], points["value"], strict=True)
+        for row, value in zip(_ranked(lists, rel), points["value"], strict=True)
     ]
     width = on.wide(max(min(34 * len(ranking), 640), 240))
     high = max(1.0, *(row["value"] or 0.0 for row in rows))
@@ -260,31 +259,27 @@ def _last_rank(k: int) -> int:
 
 
 def _cut(relevance: Grades | Mapping[str, Grades]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return lists of grades by name, long ones cut, with a note that says so."""
+    """Return lists of grades by label, long ones cut, with a note that says so."""
     lists = lists_of(relevance)
-    longest = max(map(len, lists.values()))
-    if longest <= _MOST_RANKS:
-        return lists, []
-    note = f"the first {_MOST_RANKS} of {longest:,} ranks"
-    return {name: grades[:_MOST_RANKS] for name, grades in lists.items()}, [note]
-
-
-def _ranked(
-    lists: Mapping[str, list[Any]], rel: float | None = None
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return a row per document of each list, and the labels of the lists."""
     labels = distinct_texts(lists, _LONGEST)
+    longest = max(map(len, lists.values()))
+    note = [f"the first {_MOST_RANKS} of {longest:,} ranks"] if longest > _MOST_RANKS else []
+    return {labels[name]: grades[:_MOST_RANKS] for name, grades in lists.items()}, note
+
+
+def _ranked(lists: Mapping[str, list[Any]], rel: float | None = None) -> list[dict[str, Any]]:
+    """Return a row per document of each list."""
     rows = []
-    for name, grades in lists.items():
+    for label, grades in lists.items():
         relevant = set(_relevant(grades, rel))
         for rank, grade in enumerate(grades, start=1):
             kind = "relevant" if rank in relevant else "not relevant"
             kind = "unjudged" if grade is None else kind
             rows.append({
-                "list": labels[name], "rank": rank, "value": grade, "grade": grade_text(grade),
+                "list": label, "rank": rank, "value": grade, "grade": grade_text(grade),
                 "kind": kind, "ink": text_on(_KINDS[kind]),
             })  # fmt: skip
-    return rows, list(labels.values())
+    return rows
 
 
 def _relevant(grades: list[Any], rel: float | None) -> list[int]:

@@ -177,9 +177,7 @@ def agreement(
     """
     on = Canvas.from_look(look)
     rankings = by_name(results, Result, "results by name, {name: rf.agree(a, b)}")
-    labels = list(
-        dict.fromkeys(m for result in rankings.values() for m in result.summary["metric"])
-    )
+    labels = list(dict.fromkeys(m for r in rankings.values() for m in r.summary["metric"]))
     chosen = choose(metrics, labels, "no result has {}.")
     names = distinct_texts(rankings, _LABEL)
     rows = [
