@@ -88,25 +88,21 @@ class Flag:
     read: Callable[[Any], Any] | None = None
 
     @property
-    def typer_info(self) -> Any:
-        """Return what typer shows and reads."""
-        return typer.Option(
-            *(self.typed or Option(self.name).text(flags=True)).split(),
-            metavar=self.metavar,
-            help=self.help,
-            rich_help_panel=self.panel,
-            autocompletion=self.complete,
-        )
-
-    @property
     def parameter(self) -> inspect.Parameter:
         """Return the parameter of a function by which typer knows the flag."""
-        kind = inspect.Parameter.KEYWORD_ONLY
+        shared: dict[str, Any] = {
+            "metavar": self.metavar,
+            "help": self.help,
+            "rich_help_panel": self.panel,
+            "autocompletion": self.complete,
+        }
         if isinstance(self, Argument):
-            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        default = False if self.kind is bool else self.default
-        annotation = Annotated[self.kind, self.typer_info]
-        return inspect.Parameter(self.name, kind, default=default, annotation=annotation)
+            shown, place = typer.Argument(**shared), inspect.Parameter.POSITIONAL_OR_KEYWORD
+        else:
+            names = (self.typed or Option(self.name).text(flags=True)).split()
+            shown, place = typer.Option(*names, **shared), inspect.Parameter.KEYWORD_ONLY
+        default, kind = False if self.kind is bool else self.default, Annotated[self.kind, shown]
+        return inspect.Parameter(self.name, place, default=default, annotation=kind)
 
 
 @dataclass(frozen=True)
@@ -114,11 +110,6 @@ class Argument(Flag):
     """An argument, which has no flag; `metavar` is its name in the help."""
 
     default: Any = REQUIRED
-
-    @property
-    def typer_info(self) -> Any:
-        """Return what typer shows and reads."""
-        return typer.Argument(metavar=self.metavar, help=self.help, autocompletion=self.complete)
 
 
 def takes(

@@ -82,7 +82,9 @@ def reference_list(title: str, rows: Iterable[tuple[str, str]]) -> RenderableTyp
     return table
 
 
-def _families(families: Iterable[str], entries: Iterable[tuple[str, str, Any]]) -> RenderableType:
+def _families(
+    families: Iterable[str], entries: Iterable[tuple[str | None, str, Any]]
+) -> RenderableType:
     """Render a table per family, of entries with their family, name and definition."""
     rows = list(entries)
     return Group(*(
