@@ -68,7 +68,7 @@ TITLES = Flag(
 LOWER_IS_BETTER, HIGHER_IS_BETTER = (
     Flag(
         f"{side}_is_better", list[str] | None,
-        f"A stored column in which {side} is better (repeatable).", "NAME",
+        f"{side.capitalize()} values are better in this stored column (repeatable).", "NAME",
     )
     for side in ("lower", "higher")
 )  # fmt: skip

@@ -118,7 +118,7 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
         "NAME=X,...",
     ),
     Flag("folds", int, "Number of folds of queries.", default=5),
-    Flag("budget", int, "Try all weights if these are at most N, else search.", default=200),
+    Flag("budget", int, "Search the weights if there are more than N combinations.", default=200),
     Flag("depth", int | None, "Fuse only the top N documents of each run."),
     SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
