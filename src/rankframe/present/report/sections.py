@@ -17,16 +17,10 @@ from rankframe.core.wording import number_text
 from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric, signature
+from rankframe.present import tables
 from rankframe.present.report import html, model
 from rankframe.present.report.drawings import svg
 from rankframe.present.report.model import Material, Moved, of_all_queries, of_slices
-from rankframe.present.tables import (
-    BOUNDS_NOTE,
-    bounds_table,
-    ledger_table,
-    number_cell,
-    policies_of,
-)
 from rankframe.stats.bootstrap import hash_ids
 
 _EVERY = 1_000  # rows of a table that is short
@@ -64,7 +58,8 @@ def sample(material: Material) -> str:
     chosen = sampled(queries, MOST_QUERIES)
     in_sample = queries.is_in(chosen.implode())
     columns = [
-        map(number_cell, frame[label].filter(in_sample)) for frame in found.per_query.values()
+        map(tables.number_cell, frame[label].filter(in_sample))
+        for frame in found.per_query.values()
     ]
     words = {"query": chosen.to_list()}
     if material.texts:
@@ -217,9 +212,11 @@ def _slice_values(found: Comparison) -> Table:
         [
             row["metric"],
             f"{row['by']}: {row['slice']}{' (few)' if row['small'] else ''}",
-            number_cell(row["value"], number_text(row["value"], found.metric(row["metric"]))),
-            *(number_cell(row[side]) for side in ("ci_low", "ci_high")),
-            number_cell(row["queries"], f"{row['queries']:,}"),
+            tables.number_cell(
+                row["value"], number_text(row["value"], found.metric(row["metric"]))
+            ),
+            *(tables.number_cell(row[side]) for side in ("ci_low", "ci_high")),
+            tables.number_cell(row["queries"], f"{row['queries']:,}"),
         ]
         for row in of_slices(found.systems).to_dicts()
     ]
@@ -233,14 +230,14 @@ def unjudged(material: Material) -> str:
         found = (material.bounded, material.found)
         bounded, total = (len(model.queries_of(each)) for each in found)
         over = f"All of this is of a sample of {bounded:,} of {total:,} queries"
-    remark = html.note(f"{BOUNDS_NOTE} {over}.")
-    table = html.table("bounds", bounds_table(material.bounded))
+    remark = html.note(f"{tables.BOUNDS_NOTE} {over}.")
+    table = html.table("bounds", tables.bounds_table(material.bounded))
     return html.section("unjudged", "Unjudged documents", remark, table)
 
 
 def data_summary(found: Comparison) -> str:
     """Render the ledger, a column per system; counts that are 0 everywhere are folded away."""
-    whole = ledger_table(found.ledger.filter(pl.col("item") != FINGERPRINT))
+    whole = tables.ledger_table(found.ledger.filter(pl.col("item") != FINGERPRINT))
     something, nothing = [], []
     for row in whole.rows:
         counted = any(cell.text not in ("", "0") for cell in row[1:-1])
@@ -297,7 +294,7 @@ def provenance(material: Material) -> str:
         "SHA-256: the first digits of that of the file. The same values have the same fingerprint, "
         "wherever they were read from."
     )
-    policies = _listed(policies_of(material.found.ledger))
+    policies = _listed(tables.policies_of(material.found.ledger))
     return html.section(
         "provenance",
         "Provenance",
