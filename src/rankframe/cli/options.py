@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from rankframe.cli.completion import Completer
+from rankframe.cli.completion import Completer, safe
 from rankframe.cli.outputs import Output
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
@@ -94,7 +94,7 @@ class Flag:
             "metavar": self.metavar,
             "help": self.help,
             "rich_help_panel": self.panel,
-            "autocompletion": self.complete,
+            "autocompletion": self.complete and safe(self.complete),
         }
         if isinstance(self, Argument):
             shown, place = typer.Argument(**shared), inspect.Parameter.POSITIONAL_OR_KEYWORD
