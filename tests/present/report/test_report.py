@@ -63,6 +63,15 @@ def test_the_same_data_gives_the_same_page(shop: Path, tmp_path: Path) -> None:
     assert pages[0] == pages[1]
 
 
+def test_a_page_needs_a_run_and_no_non_relevant_document(tmp_path: Path, refusal) -> None:
+    target = tmp_path / "x.html"
+    assert "one run or more" in refusal(lambda: rf.report({"q": {"a": 1}}, {}, output=target))
+    rf.report({"q": {"a": 1}}, {"x": {"q": {"a": 1.0}}}, output=target)
+    page = target.read_text("utf-8")
+    assert "ROC of retrieved" not in page
+    assert "Precision at eleven points" in page
+
+
 def test_one_run_alone_has_a_page_too(tmp_path: Path) -> None:
     page = rf.report(
         SHOP / "qrels.parquet", {"bm25": SHOP_RUNS["bm25"]}, ["ndcg@10", "map"],

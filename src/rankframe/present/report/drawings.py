@@ -106,8 +106,9 @@ def draw_charts(
     eleven = rows.described("Precision at eleven points of recall, mean over queries")
     drawn[eleven] = plot.precision_recall(source.curves("precision_recall", interpolated=True))
     pooled = rows.described("ROC of retrieved documents, pooled over queries by score")
-    by_score = source.curves("roc").items()
-    drawn[pooled] = plot.roc({name: downsample_curve(p, _MOST_POINTS) for name, p in by_score})
+    by_score = {n: downsample_curve(p, _MOST_POINTS) for n, p in source.curves("roc").items()}
+    if any(points.height for points in by_score.values()):  # none if all documents are relevant
+        drawn[pooled] = plot.roc(by_score)
     drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
     for name, change in moved.items():
         drawn[f"Change of {label} by query, {name} against {found.baseline}"] = plot.differences(

@@ -243,6 +243,8 @@ def _held(
     columns: Columns | None,
 ) -> Held:
     """Open judgments and runs, and hold small ones in memory."""
+    if not systems:
+        raise OptionError("a report takes one run or more, not 0.")
     runs: list[InputTable] = []
     for name, source in systems.items():
         with naming_the_run(repr(name)):
