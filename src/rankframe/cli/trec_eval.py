@@ -84,7 +84,7 @@ _OPTIONS = (
     ),
     Flag(
         "judged_only", bool,
-        "Remove unjudged documents, and those of negative grade, after the cut by -M.",
+        "Remove unjudged and negatively graded documents, after the cut by -M.",
         typed="-J --Judged_docs_only",
     ),
     Flag(

@@ -205,7 +205,7 @@ class ChartSource:
     ) -> Any:  # fmt: skip
         """Call a function of the library with the user's columns and policies.
 
-        policies: the names of those that the function takes; None: all.
+        policies: the names of the policies to pass; None: every policy.
         """
         names = self.policies if policies is None else policies
         taken = {name: self.policies[name] for name in names if name in self.policies}

@@ -68,7 +68,7 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
 def _sliced_metrics(
     frames: Mapping[str, pl.DataFrame], metrics: Sequence[str] | str | None
 ) -> list[str]:
-    """Return the metrics to draw, by default all that have slices."""
+    """Return the metrics to draw; the default is every metric with slices."""
     columns = [frame["metric"] for frame in frames.values() if "metric" in frame.columns]
     available = pl.concat(columns).unique(maintain_order=True).to_list() if columns else []
     refusal = "there are no slices of {}: evaluate it with by= and queries=."
