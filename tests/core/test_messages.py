@@ -9,6 +9,7 @@ from rankframe.core.messages import (
     Role,
     did_you_mean,
     listing,
+    masked,
     nearest,
     sentences,
     shorten,
@@ -129,3 +130,25 @@ def test_what_differs_is_said(run: list[str], qrels: list[str], said: str) -> No
 )
 def test_without_a_sign_the_column_is_asked_for(run: list[str], qrels: list[str]) -> None:
     assert why_unlike(run, qrels) == "Is the key column right?"
+
+
+@pytest.mark.parametrize(
+    ("address", "printed"),
+    [
+        ("s3://AKIA:SEC/RET+x@bucket/a.parquet", "s3://bucket/a.parquet"),
+        ("postgresql://ann:p@ss/w@host/db#runs", "postgresql://host/db#runs"),
+        ("postgresql://ann:p?q#r@host/db", "postgresql://host/db"),
+        ("postgresql://ann@host/db", "postgresql://host/db"),
+        ("postgresql://host/db?password=x&user=y#runs", "postgresql://host/db#runs"),
+        ("https://x.org:8080/a@b/c?api_key=1", "https://x.org:8080/a@b/c"),
+        ("https://x.org/a?jwt", "https://x.org/a"),
+        ("s3://bucket/key?X-Amz-Signature=1", "s3://bucket/key"),
+        # nothing to hide
+        ("s3://bucket/run?.parquet", "s3://bucket/run?.parquet"),
+        ("gs://bucket/dir@v1/run", "gs://bucket/dir@v1/run"),
+        ("duckdb:shop.db#select '?'", "duckdb:shop.db#select '?'"),
+    ],
+)
+def test_addresses_are_printed_without_secrets(address: str, printed: str) -> None:
+    assert masked(f"cannot read '{address}': no.") == f"cannot read '{printed}': no."
+    assert masked(f"cannot read {address}.") == f"cannot read {printed}."

@@ -90,7 +90,7 @@ def test_what_is_held_as_a_whole_is_bounded(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(items.write_csv().encode()))
     limit = 1 << 24
     with pytest.raises(UnreadableInputError, match="max_memory"):
-        Catalogue.of(None, str(path), None, limit=limit)
+        Catalogue.from_inputs(None, str(path), None, limit=limit)
     with pytest.raises(UnreadableInputError, match="max_memory"):
         units_of(str(path), limit // 4)
     queries = items.rename({"doc_id": "query_id"})

@@ -163,7 +163,7 @@ def trec_eval(
     the run. With --check: 0 if every line agrees, 1 if some differ, 2 if
     something is wrong.
     """
-    from rankframe.trec_eval.check import compare_output, measures_in, read_output
+    from rankframe.trec_eval.check import compare_output, find_measures, read_output
     from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 
     if run_format != _RUN_FORMAT:
@@ -171,7 +171,7 @@ def trec_eval(
     options = TrecOptions(**{f.name: how.pop(f.name) for f in _OPTIONS if f.name in how})
     output = None if check is None else read_output(check)
     if output is not None and not measures:
-        measures = measures_in(output, options.rel_format)
+        measures = find_measures(output, options.rel_format)
     judgments, documents = open_sources([qrels, run])
     how.pop("old")
     result = evaluate_trec(judgments, documents, measures, options, **how)

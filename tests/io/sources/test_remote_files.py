@@ -82,11 +82,11 @@ def test_files_of_the_web(web: str, qrels: pl.DataFrame, run: pl.DataFrame, tmp_
 def test_what_the_web_does_not_give_is_said(web: str, run: pl.DataFrame, refusal) -> None:
     assert "there is nothing there" in refusal(rf.evaluate, f"{web}/none.csv", run)
     assert "there is nothing there" in refusal(rf.evaluate, f"{web}/none.parquet", run)
-    assert "http://ann:***@" in refusal(rf.evaluate, "http://ann:word@x.org:y/r.csv", run)
+    assert "http://x.org:y/r.csv" in refusal(rf.evaluate, "http://ann:word@x.org:y/r.csv", run)
     assert "no permission" in refusal(fetched, f"{web}/secret", "it")
     assert "nobody answers" in refusal(fetched, "http://127.0.0.1:9/x.csv", "it")
     said = refusal(rf.evaluate, f"{web}/none.csv?X-Amz-Signature=abc&token=def&page=2", run)
-    assert "none.csv?X-Amz-Signature=***&token=***&page=2: there is nothing" in said
+    assert f"{web}/none.csv: there is nothing" in said
 
 
 @pytest.mark.parametrize(
