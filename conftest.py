@@ -23,6 +23,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter free what was hidden: duckdb reports leaks otherwise."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
     if not isinstance(request.node, pytest.DoctestItem):

@@ -59,7 +59,7 @@ COVERAGE, RESULTS = STORE / "coverage.pickle", STORE / "results.jsonl"
 # A test may take so many seconds, and so many times as long as without a change.
 PATIENCE, TIMES = 20.0, 20.0
 MEMORY = 8 << 30
-PYTEST = ["-q", "-n", "0", "--assert=plain", "--tb=line", "-p", "no:cacheprovider",
+PYTEST = ["-q", "-rfE", "-n", "0", "--assert=plain", "--tb=line", "-p", "no:cacheprovider",
           "-p", "no:faulthandler"]  # fmt: skip
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -88,6 +88,8 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.LShift: ast.RShift,
     ast.RShift: ast.LShift,
 }
+
+COMMUTATIVE = {"max", "maximum", "min", "minimum", "gcd", "logical_and", "logical_or"}
 
 
 # Mutants
@@ -193,10 +195,10 @@ def _changes(node: Any, earlier: set[str]) -> list[tuple[str, ast.AST]]:  # noqa
             if type(node.op) in ARITHMETIC and not _is_text(node):
                 return [("arithmetic", altered(op=ARITHMETIC[type(node.op)]()))]
         case ast.AugAssign():
-            new = [("removed statement", ast.Pass())]
+            new: list[tuple[str, ast.AST]] = [("removed statement", ast.Pass())]
             if type(node.op) in ARITHMETIC:
                 new.append(("arithmetic", altered(op=ARITHMETIC[type(node.op)]())))
-            return cast("list[tuple[str, ast.AST]]", new)
+            return new
         case ast.BoolOp():
             other = ast.Or if isinstance(node.op, ast.And) else ast.And
             return [("boolean", altered(op=other()))]
@@ -204,8 +206,8 @@ def _changes(node: Any, earlier: set[str]) -> list[tuple[str, ast.AST]]:  # noqa
             return [("boolean" if isinstance(node.op, ast.Not) else "arithmetic", node.operand)]
         case ast.Constant(value=bool()):
             return [("constant", altered(value=not node.value))]
-        case ast.Constant(value=int() | float()):
-            return [("constant", altered(value=node.value + 1))]
+        case ast.Constant(value=int() | float() as number):
+            return [("constant", altered(value=number + 1))]
         case ast.If() | ast.IfExp():
             return [("condition", altered(test=ast.UnaryOp(ast.Not(), node.test)))]
         case ast.Return() if node.value and ast.dump(node.value) != "Constant(value=None)":
@@ -218,7 +220,8 @@ def _changes(node: Any, earlier: set[str]) -> list[tuple[str, ast.AST]]:  # noqa
             return [("removed statement", ast.Pass())]
         case ast.Call(args=[first, second, *rest]):
             starred = any(isinstance(argument, ast.Starred) for argument in (first, second))
-            if not starred and ast.dump(first) != ast.dump(second):
+            commutative = ast.unparse(node.func).rpartition(".")[2] in COMMUTATIVE
+            if not starred and not commutative and ast.dump(first) != ast.dump(second):
                 return [("swapped arguments", altered(args=[second, first, *rest]))]
     return []
 
@@ -718,8 +721,8 @@ def judge(mutant: Mutant, known: Record, process: Process, killers: Counter[str]
     lines = range(mutant.line, mutant.line + 1)
     imported = not known.imported.get(mutant.path, set()).isdisjoint(lines)
     way = "worker"
+    answer: dict[str, Any] = {"killer": ""}
     if not limits:
-        answer: dict[str, Any] = {"killer": ""}
         way = "no test executes it"
     elif mutant.function == (0, 0):
         answer = {"unable": True}
@@ -817,7 +820,7 @@ def verify(count: int, seed: int, jobs: int, paths: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("command", choices=["record", "run", "show", "verify", "work"])
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=34)

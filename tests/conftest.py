@@ -17,7 +17,7 @@ SMALL = 60_000
 FEW_KILLS = 16
 # Random inputs, by the names of the seeds in tests: how many are tried with `--all`, and how many
 # without. TOGETHER inputs are one test.
-RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 80, "calls": 40}, 40
+RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 40, "calls": 40}, 40
 
 # Tests that run with `--all` only, by reason: the beginnings of their names, from tests/ on. A file
 # or folder is not even imported without `--all`. Tests that use one of SLOW_FIXTURES are slow, too,
@@ -60,7 +60,12 @@ SLOW = {
         "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[p",
         "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[m",
         "analysis/tuning/test_tune.py::test_what_is_trained_never_sees_what_it_is_valued_by",
+        "engine/test_partitions.py::test_policies_hold_in_pieces[grouped-",
+        "engine/test_partitions.py::test_policies_hold_in_pieces[sorted-",
         "io/sources/test_spool.py::test_random_blanks_and_blocks",
+        "io/test_batches.py::test_what_is_wrong_late_is_said_of_the_whole[sorted-",
+        "metrics/test_correlation.py::test_correlations_agree_with_scipy[shared]",
+        "metrics/test_correlation.py::test_pairs_one_by_one[shared]",
         "stats/test_bootstrap.py::test_poisson_weights_have_mean_and_variance_1",
         "stats/test_gaps.py::test_intervals_cover_where_there_is_no_gap",
         "stats/test_ordered_values.py::test_intervals_cover_at_least_as_often_as_they_say",

@@ -86,7 +86,7 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         0.1,
         "the share of judged queries that the run lacks",
         "{value:.0%} of the judged queries are not in the run. They {done}",
-        "Is this the right file, and was the job complete? `missing=\"skip\"` leaves them out.",
+        'Is this the right file, and was the job complete? `missing="skip"` leaves them out.',
     ),
     "unknown_documents": CaveatInfo(
         0.5,
@@ -111,9 +111,10 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
 
 
 @contextmanager
-def silenced(codes: Iterable[str]) -> Iterator[None]:
+def silenced(codes: str | Iterable[str]) -> Iterator[None]:
     """Leave caveats with these codes out of every ledger that is made inside."""
-    before = _silenced.set(_silenced.get() | frozenset(codes))
+    names = [codes] if isinstance(codes, str) else codes
+    before = _silenced.set(_silenced.get() | frozenset(names))
     try:
         yield
     finally:
