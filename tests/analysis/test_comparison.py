@@ -10,6 +10,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.analysis.comparison import COMPARISON_FILES, PAIR_SCHEMA, SYSTEM_SCHEMA, p_text
+from rankframe.core.table import Table
 from rankframe.io.outputs import read_about
 from tests.core.test_table import ATTRIBUTES, QUERIES, SYSTEMS, compared
 
@@ -45,8 +46,10 @@ def test_what_people_see_of_every_pair_and_slice() -> None:
         "  6 queries compared, test: t, p values corrected (holm over 6, by g 12), interval: none",
     ]
     ways = compared(queries=ATTRIBUTES.with_columns(h=pl.col("g")), by=["g", "h"])
-    assert [row[1].text for row in ways.parts()[0].rows if row[1].text][:3] == ["all", "g: u (few)",
-                                                                      "g: v_1 (few)"]  # fmt: skip
+    table = ways.parts()[0]
+    assert isinstance(table, Table)
+    slices = [row[1].text for row in table.rows if row[1].text]
+    assert slices[:3] == ["all", "g: u (few)", "g: v_1 (few)"]
 
 
 def test_without_a_correction_there_is_one_p() -> None:

@@ -12,7 +12,7 @@ from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe, refused
 @pytest.mark.parametrize(
     ("kind", "args", "shown"),
     [
-        ("discounts", [], "What each rank weighs"),
+        ("discounts", [], "The weight of each rank"),
         ("roc", [QRELS, BM25, "--rel", "2"], "bm25"),
         ("slices", [QRELS, BM25, "--queries", SHOP / "queries.parquet", "--by", "locale"], "es"),
     ],

@@ -120,6 +120,7 @@ class Output:
         from rankframe.engine.ledger import says_every_relevant
         from rankframe.io.outputs import write_frame
         from rankframe.present.terminal import result_tables as show
+        from rankframe.present.terminal.analysis_tables import ledger_table
 
         warn_if_every_relevant(any(says_every_relevant(r.ledger) for r in results.values()))
         for target, name, frame in (
@@ -137,7 +138,7 @@ class Output:
             if any(result.items.height for result in results.values()):
                 yield show.item_tables(results)
             if self.ledger:
-                yield show.ledger_table(results)
+                yield ledger_table(show.ledger_of(results))
 
         self.print(lambda: show.results_text(results, metrics, self.style), tables)
 
@@ -192,9 +193,9 @@ def warn_if_not_held(max_memory: str) -> str:
     return max_memory
 
 
-def warn_if_every_relevant(every: bool) -> None:
+def warn_if_every_relevant(is_every: bool) -> None:
     """Warn on stderr if every judged document is relevant."""
-    if every:
+    if is_every:
         from rankframe.engine.ledger import EVERY_RELEVANT
 
         print(

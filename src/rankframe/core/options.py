@@ -569,6 +569,9 @@ class PairPolicies(Options):
     """Decide what counts when two rankings are compared with each other.
 
     Args:
+        ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
+            trec_eval) or ascending ("doc_asc"), by their ranks in the run, then by doc_id ("rank"),
+            or stay in the order of the rows ("as_given").
         missing: correlations compare only documents that both rankings have ("shared"), or all
             documents, where each ranking has the documents that it lacks at its end ("bottom").
         unmatched_queries: a query that only one ranking has is kept, with nothing in common
@@ -578,7 +581,7 @@ class PairPolicies(Options):
     title: ClassVar[str] = "Policies"
 
     order: Order = same_option(Policies, "order")
-    ties: Ties = same_option(Policies, "ties")
+    ties: Ties = option("doc_desc", "Order of documents with equal scores.")
     duplicates: Duplicates = same_option(Policies, "duplicates")
     missing: Unshared = option(
         "shared", "Correlations: shared documents only, or missing ones at the bottom."
@@ -767,7 +770,7 @@ class Storage(Options):
 
     storage_options: StorageSettings | None = option(
         None,
-        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeat).",
+        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeatable).",
         ledger=None,  # there are keys among them
         check=_SETTINGS,
     )

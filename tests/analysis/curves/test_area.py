@@ -203,7 +203,7 @@ def test_a_curve_that_stands_still() -> None:
 def test_what_cannot_be_thinned_is_refused(refusal: Callable[..., str]) -> None:
     points = curve(*list_of(*random_list(3, 99)), "roc")
     for most in (9, 0, 10.5, "all"):
-        assert "most must be a whole number of at least 10" in refusal(
+        assert "limit must be a whole number of at least 10" in refusal(
             downsample_curve, points, most
         )
     assert "points go by fpr, upwards" in refusal(downsample_curve, points.reverse(), 10)

@@ -242,9 +242,9 @@ def test_every_kind_of_curve_is_drawn_unless_there_are_too_many(
 
 
 def test_no_points_are_no_drawing() -> None:
-    assert "<svg" not in Curve.of(pl.DataFrame({"fpr": [], "tpr": []}))._repr_html_()
-    assert "<svg" not in Curve.of(pl.DataFrame({"x": [1]}))._repr_html_()
-    level = Curve.of(pl.DataFrame({"k": [1, 2], "value": [0.5, 0.5]}))
+    assert "<svg" not in Curve.from_points(pl.DataFrame({"fpr": [], "tpr": []}))._repr_html_()
+    assert "<svg" not in Curve.from_points(pl.DataFrame({"x": [1]}))._repr_html_()
+    level = Curve.from_points(pl.DataFrame({"k": [1, 2], "value": [0.5, 0.5]}))
     assert "<polyline" in level._repr_html_()
 
 

@@ -117,7 +117,7 @@ def test_every_chart_has_a_title_and_takes_its_look(name: str) -> None:
 
 def test_a_chart_is_light_unless_told_otherwise_and_may_have_no_title() -> None:
     own = rf.plot.discounts(3).to_dict()
-    assert own["title"]["text"] == ["What each rank weighs"]
+    assert own["title"]["text"] == ["The weight of each rank"]
     assert own["config"]["background"] == "white"
     assert own["config"]["axis"]["labelColor"] == GREY
     assert "title" not in rf.plot.discounts(3, title="").to_dict()

@@ -30,13 +30,13 @@ def test_values_and_slices_are_those_of_evaluate() -> None:
     material = replace(MATERIAL, policies=CUT)
     for name, run in RUNS.items():
         whole = rf.evaluate(CASE.qrels, run, "ndcg@5", queries=ATTRIBUTES, by="part", **CUT)
-        assert material.per_query()[name].equals(whole.per_query)
-        assert material.slices()[name].equals(whole.slices)
+        assert material.evaluated("ndcg@5")[name].per_query.equals(whole.per_query)
+        assert material.sliced(["ndcg@5"])[name].slices.equals(whole.slices)
 
 
 def test_slices_need_attributes(refusal) -> None:
     for lacking in (replace(MATERIAL, by=None), replace(MATERIAL, queries=None)):
-        assert refusal(lacking.slices) == (
+        assert refusal(lacking.sliced, ["ndcg@5"]) == (
             "slices need queries= (a table of queries) and by= (an attribute)."
         )
 
@@ -121,7 +121,8 @@ def test_accuracy_is_traded_for_coverage_unless_others_are_asked_for(refusal) ->
     ):
         assert ChartSource(metrics=asked).two_metrics == two
     assert "not 3" in refusal(lambda: ChartSource(metrics=["map", "mrr", "lag"]).two_metrics)
-    found = replace(MATERIAL, policies={"train": CASE.qrels}).traded()
+    source = replace(MATERIAL, policies={"train": CASE.qrels})
+    found = source.evaluated(source.two_metrics)
     assert {name: list(one.means) for name, one in found.items()} == {
         "old": ["ndcg@5", "coverage@10"], "new": ["ndcg@5", "coverage@10"],
     }  # fmt: skip

@@ -41,7 +41,7 @@ def test_a_metric_over_its_cutoffs_has_a_band_where_it_has_intervals() -> None:
 def test_what_is_gained_stands_beside_what_could_be() -> None:
     points = curves("cumulative_gain")["old"]
     drawn = rows(rf.plot.cumulative_gain(points))
-    for name, column in (("found", "dcg"), ("at best", "ideal_dcg")):
+    for name, column in (("run", "dcg"), ("best possible", "ideal_dcg")):
         assert [r["value"] for r in drawn if r["system"] == name] == points[column].to_list()
 
 

@@ -49,7 +49,7 @@ def test_without_a_catalogue_it_is_of_what_is_shown() -> None:
     assert {row["system"] for row in rows(chart, 1)} == {"mine (Gini 0.417)", "other"}
     assert "1 to 4 lists; 1 to 4 documents" in said(chart)
     axis = chart.to_dict()["layer"][1]["encoding"]["x"]["title"]
-    assert axis == "share of documents shown at all, the least shown first"
+    assert axis == "share of retrieved documents, least retrieved first"
 
 
 def test_shares_by_popularity_add_up_beside_those_of_catalogue_and_train() -> None:
@@ -87,15 +87,15 @@ def test_ranges_are_few_whole_and_without_gaps(highest: int) -> None:
 
 def test_what_cannot_be_drawn_is_refused(refusal) -> None:
     for draw in (rf.plot.exposure, rf.plot.popularity):
-        assert "there is nothing to draw" in refusal(draw, {})
+        assert "is drawn of rf.exposure(run, …)" in refusal(draw, {})
         assert "is drawn of rf.exposure(run, …)" in refusal(draw, {"x": [1]})
         lacking = pl.DataFrame({"doc_id": ["a"]})
         assert "'x' has no column 'in_catalogue'" in refusal(draw, {"x": lacking})
     assert "how popular the documents of 'run' are: give train=." in refusal(
         rf.plot.popularity, rf.exposure(RUN)
     )
-    assert "no document of the catalogue is shown by 'run'" in refusal(
+    assert "'run' retrieves no document of the catalogue" in refusal(
         rf.plot.exposure, rf.exposure(RUN, items=["elsewhere"])
     )
     nothing = rf.exposure(RUN, train=TRAIN).with_columns(shown=pl.lit(0))
-    assert "'run' shows nothing" in refusal(rf.plot.popularity, nothing)
+    assert "'run' retrieves nothing" in refusal(rf.plot.popularity, nothing)

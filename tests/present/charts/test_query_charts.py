@@ -155,7 +155,7 @@ def test_many_queries_are_counted_in_cells() -> None:
     cells = rows(chart, 0)
     assert sum(cell["queries"] for cell in cells) == 3_000
     assert len(cells) == 10
-    assert "counted in cells" in said(chart)
+    assert "coloured by the number of queries" in said(chart)
 
 
 def test_two_of_several_systems(refusal) -> None:

@@ -10,7 +10,7 @@ from tests.support.chart_cases import CASE, DRAWN, FIRST, SECOND, rows, said
 
 
 def test_the_heat_map_has_a_cell_for_every_rank() -> None:
-    drawn = rows(rf.plot.heatmap(rf.judge(CASE.qrels, CASE.run), k=7, most=5))
+    drawn = rows(rf.plot.heatmap(rf.judge(CASE.qrels, CASE.run), k=7, limit=5))
     grades = {(row["query_id"], row["rank"]): row["grade"] for row in drawn}
     queries = {query for query, _ in grades}
     assert len(queries) <= 5
@@ -22,16 +22,16 @@ def test_the_heat_map_has_a_cell_for_every_rank() -> None:
 
 def test_cells_have_numbers_where_they_fit() -> None:
     judged = rf.judge(CASE.qrels, CASE.run)
-    assert len(rf.plot.heatmap(judged, k=7, most=5).to_dict()["layer"]) == 2
-    assert len(rf.plot.heatmap(judged, k=60, most=5).to_dict()["layer"]) == 1
-    assert len(rf.plot.heatmap(judged, k=7, most=5, height=40).to_dict()["layer"]) == 1
+    assert len(rf.plot.heatmap(judged, k=7, limit=5).to_dict()["layer"]) == 2
+    assert len(rf.plot.heatmap(judged, k=60, limit=5).to_dict()["layer"]) == 1
+    assert len(rf.plot.heatmap(judged, k=7, limit=5, height=40).to_dict()["layer"]) == 1
 
 
 def test_a_sample_of_queries_is_always_the_same() -> None:
     judged = rf.judge(CASE.qrels, CASE.run)
-    one, other = (rf.plot.heatmap(judged, k=2, most=4) for _ in range(2))
+    one, other = (rf.plot.heatmap(judged, k=2, limit=4) for _ in range(2))
     assert rows(one) == rows(other)
-    more = {row["query_id"] for row in rows(rf.plot.heatmap(judged, k=2, most=8))}
+    more = {row["query_id"] for row in rows(rf.plot.heatmap(judged, k=2, limit=8))}
     assert {row["query_id"] for row in rows(one)} < more
     assert f"a sample of 4 of {len(CASE.qrels)} queries" in said(one)
 
@@ -102,4 +102,4 @@ def test_a_panel_for_each_system() -> None:
 
 
 def test_calibration_of_nothing_is_refused(refusal) -> None:
-    assert "there is nothing to draw" in refusal(rf.plot.calibration, {})
+    assert "is drawn of rf.pair(qrels, run)" in refusal(rf.plot.calibration, {})

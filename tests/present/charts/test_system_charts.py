@@ -162,4 +162,4 @@ def test_wrong_material_is_refused(refusal) -> None:
     assert said.startswith("weights are drawn of two runs, and 3 were tuned")
     plain = rf.tune(CASE.qrels, RUNS, "rrf", "ndcg@5", folds=2)
     assert refusal(rf.plot.fusion_weights, plain).startswith("no method that was tuned has weights")
-    assert "what rf.tune found" in refusal(rf.plot.fusion_weights, 3)
+    assert "is drawn of rf.tune(qrels, runs, …)" in refusal(rf.plot.fusion_weights, 3)

@@ -43,7 +43,8 @@ def test_the_page_says_what_was_found(shop: Path) -> None:
     for part in ("Shop search", "locale: de", "Policies", "corrected p below 0.05", "kaffee",
                  "dcg@k ÷ dcg@k of the ideal list", "500 of 1,960 queries", "if all relevant",
                  "1,171 better", "is better</b> than bm25: ndcg@10 +", "but worse in locale de -16",
-                 WHEN, f"rankframe {rf.__version__}", "Caveats"):  # fmt: skip
+                 WHEN, f"rankframe {rf.__version__}", "Caveats", "values of bm25", "qrels.parquet",
+                 "judgments, whatever their order"):  # fmt: skip
         assert part in page, part
 
 
@@ -60,6 +61,15 @@ def test_the_same_data_gives_the_same_page(shop: Path, tmp_path: Path) -> None:
     named = re.compile(r'<table id="inputs".*?</table>', re.DOTALL)
     pages = [named.sub("", page.read_text(encoding="utf-8")) for page in (again, shop)]
     assert pages[0] == pages[1]
+
+
+def test_a_page_needs_a_run_and_no_non_relevant_document(tmp_path: Path, refusal) -> None:
+    target = tmp_path / "x.html"
+    assert "one run or more" in refusal(lambda: rf.report({"q": {"a": 1}}, {}, output=target))
+    rf.report({"q": {"a": 1}}, {"x": {"q": {"a": 1.0}}}, output=target)
+    page = target.read_text("utf-8")
+    assert "ROC of retrieved" not in page
+    assert "Precision at eleven points" in page
 
 
 def test_one_run_alone_has_a_page_too(tmp_path: Path) -> None:
@@ -139,7 +149,7 @@ def test_a_report_keeps_the_best_of_duplicates_everywhere(tmp_path: Path, refusa
         pages.append(target.read_text(encoding="utf-8"))
     # all but how many rows were read, and dropped
     counts = (
-        r"<tr><td[^>]*>(qrels|run) (rows|duplicates dropped)</td>(?:(?!</tr>).)*</tr>"
+        r"<tr><td[^>]*>(qrels|run)_(rows|duplicates_dropped)</td>(?:(?!</tr>).)*</tr>"
         r"|\d+ counts that are 0 everywhere|<table id=\"inputs\".*?</table>"
     )
     plain, kept = (re.sub(counts, "", page, flags=re.DOTALL) for page in pages)

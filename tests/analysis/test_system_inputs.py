@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.aligned_systems import SystemInputs, align, open_systems, slices_of
-from rankframe.analysis.systems import Runs, System
+from rankframe.analysis.compare import SystemInputs
+from rankframe.analysis.systems import Runs, System, align, list_subsets
 from rankframe.core.options import Policies, Unpaired
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.plan import ABOVE, BELOW
@@ -59,7 +59,7 @@ def opened(
     **options: Any,
 ) -> SystemInputs:
     of = None if runs is None else Runs(QRELS, runs, Policies())
-    return open_systems(stored or {}, of, metrics, unpaired=unpaired, **options)
+    return SystemInputs(stored or {}, of, metrics, unpaired=unpaired, **options)
 
 
 STORED = {name: rf.evaluate(QRELS, RUNS[name], ["map", "mrr"], ci=None) for name in ("old", "new")}
@@ -120,7 +120,8 @@ KNOWN_OF_THEM = pl.DataFrame(
 def test_each_query_is_in_one_slice_of_each_way() -> None:
     attributes = read_attributes(KNOWN_OF_THEM, by=["locale", ("locale", "size")])
     assert attributes is not None
-    found = slices_of(attributes, attributes.look_up(SOME))
+    whole, *found = list_subsets(attributes, attributes.look_up(SOME), 4)
+    assert (whole.by, whole.rows.tolist()) == (None, [0, 1, 2, 3])
     assert [(f"{some.by}: {some.name}", some.rows.tolist()) for some in found] == [
         ("locale: de", [1, 3]),
         ("locale: en", [0]),
@@ -136,7 +137,8 @@ def test_each_query_is_in_one_slice_of_each_way() -> None:
 
 
 def test_nothing_is_sliced_where_nothing_is_known() -> None:
-    assert slices_of(None, QueryAttributes()) == []
+    (whole,) = list_subsets(None, QueryAttributes(), 2)
+    assert (whole.by, whole.rows.tolist()) == (None, [0, 1])
 
 
 def test_unpaired_queries_are_an_error(refusal) -> None:
