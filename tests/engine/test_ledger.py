@@ -164,7 +164,7 @@ def test_where_every_judged_document_is_relevant_that_is_said() -> None:
 def test_it_is_not_said_where_there_is_nothing_to_choose(qrels: Any, rel: float | None) -> None:
     result = rf.evaluate(qrels, STARRED, "mrr", rel=rel)
     assert not says_every_relevant(result.ledger)
-    assert "all" not in result.caveat
+    assert "all" not in result.overview
 
 
 def test_whether_all_are_relevant_is_seen_over_all_pieces() -> None:
@@ -235,7 +235,7 @@ def test_queries_whose_ranks_are_numbered_anew_are_counted(
     qrels = {query: {"d0": 1} for query in ranks}
     result = rf.evaluate(qrels, run, "map", max_memory=max_memory)
     assert result.count("queries_renumbered") == 5
-    assert "5 with ranks numbered anew" in result.caveat
+    assert "5 with ranks numbered anew" in result.overview
     # As the scores say; whatever the ranks are then.
     scored = rf.evaluate(qrels, run.with_columns(score=-pl.col("rank")), "map")
     assert "queries_renumbered" not in scored.ledger["item"]
@@ -259,7 +259,7 @@ def test_what_keep_best_dropped_is_counted_for_each_side(max_memory: str | None)
     assert result.count("qrels_duplicates_dropped") == 1
     assert result.count("run_duplicates_dropped") == 4
     assert (result.count("qrels_rows"), result.count("run_rows")) == (4, 7)
-    assert "4 duplicate documents dropped" in result.caveat
+    assert "4 duplicate documents dropped" in result.overview
     clean = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map", duplicates="keep_best")
     assert clean.count("run_duplicates_dropped") == clean.count("qrels_duplicates_dropped") == 0
     agreed = rf.agree(qrels, run, "rbo", duplicates="keep_best", k_max=1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankframe.core.caveats import Caveat
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
@@ -115,14 +116,25 @@ class Output:
         ledger = [ledger_table(found.ledger)] if self.ledger else []
         self.print(text, lambda width: [*tables(width), *ledger])
 
+    def warn(self, caveats: Iterable[Caveat], name: str = "") -> None:
+        """Print caveats on stderr, a line each, unless the same terminal shows them in a table.
+
+        `name`: the system that they are about, if there are several.
+        """
+        if self.style == "table" and sys.stdout.isatty() and sys.stderr.isatty():
+            return
+        for caveat in caveats:
+            about = f"{plain_text(name)}: " if name else ""
+            print(f"rankframe: warning: {about}{plain_text(str(caveat))}.", file=sys.stderr)
+
     def deliver_results(self, results: Mapping[str, Result], metrics: Sequence[Metric]) -> None:
         """Write tables of results to files, and print results, by the names of their runs."""
-        from rankframe.engine.ledger import says_every_relevant
         from rankframe.io.outputs import write_frame
         from rankframe.present.terminal import result_tables as show
         from rankframe.present.terminal.analysis_tables import ledger_table
 
-        warn_if_every_relevant(any(says_every_relevant(r.ledger) for r in results.values()))
+        for run, result in results.items():
+            self.warn(result.caveats, run if len(results) > 1 else "")
         for target, name, frame in (
             (self.per_query, "per_query", show.per_query_frame),
             (self.summary, "summary", show.summary_frame),

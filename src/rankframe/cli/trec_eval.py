@@ -175,6 +175,7 @@ def trec_eval(
     judgments, documents = open_sources([qrels, run])
     how.pop("old")
     result = evaluate_trec(judgments, documents, measures, options, **how)
+    compared = None if output is None else compare_output(output, result)
     if result.missing and not options.complete:
         are, were, them = ("is", "was", "it") if result.missing == 1 else ("are", "were", "them")
         missing = f"{result.missing:,} of {number_of(result.judged, 'judged query')} {are}"
@@ -182,9 +183,8 @@ def trec_eval(
             f"rankframe: {missing} not in the run and {were} left out; -c counts {them} as 0.",
             file=sys.stderr,
         )
-    if output is None:
+    if compared is None:
         result.write(sys.stdout.buffer, queries=queries, summary=not no_summary)
         return
-    compared = compare_output(output, result)
     compared.write(sys.stdout.buffer)
     raise typer.Exit(1 if compared.different.height else 0)

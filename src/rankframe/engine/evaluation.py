@@ -16,8 +16,11 @@ from typing import ClassVar, Final, TypeAlias, cast
 
 import polars as pl
 
+from rankframe.core.caveats import PREFIX, Caveat
 from rankframe.core.columns import DOC, GROUP, QUERY, RELEVANCE, SHOWN_FRAME
 from rankframe.core.errors import (
+    ConstantScoreError,
+    ContradictingRanksError,
     MetricParameterError,
     MissingQueriesError,
     NoOverlapError,
@@ -37,6 +40,7 @@ from rankframe.engine.ledger import (
     judged_items,
     make_ledger,
     retrieved_items,
+    run_caveats,
 )
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import bytes_at_once, left_fits
@@ -44,6 +48,7 @@ from rankframe.engine.partitions import ValuesFile, evaluate_partitions, merge_p
 from rankframe.engine.plan import combine_values, concat_values, empty_values
 from rankframe.engine.result import PER_QUERY_FILE, about_frame
 from rankframe.engine.retrieved_metrics import RetrievedMetrics, RetrievedValues, SideInputs
+from rankframe.engine.tie_range import refuse_unbounded
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.matches import RunMatches
 from rankframe.frames.side_inputs import JUDGED, WHAT, combine_sides
@@ -175,7 +180,13 @@ class Evaluation(ABC):
     def ledger(self, counts: Counts, sides: Sides, more: Sequence[Item] = ()) -> pl.DataFrame:
         """Return the ledger: what was counted, `more` of it, and the policies in force."""
         described = {**self.policies.described(), **self.averages.intervals.described()}
-        return make_ledger([*self.items(counts, sides), *more], described)
+        caveats = [(f"{PREFIX}{code}", value, text) for code, value, text in self.caveats(counts)]
+        return make_ledger([*self.items(counts, sides), *more, *caveats], described)
+
+    def caveats(self, counts: Counts) -> list[Caveat]:
+        """Return what could mislead a reader of the values."""
+        del counts
+        return []
 
     def inputs(self, sides: Sides) -> dict[str, str]:
         """Return the names of the inputs."""
@@ -226,6 +237,7 @@ class RunEvaluation(Evaluation):
         """
         if not set(inputs) - {"qrels"}:
             _refuse_unknown(metrics)
+        refuse_unbounded(policies, metrics)
         judged = [metric for metric in metrics if metric.frame in _JUDGED_FRAMES]
         if judged and "qrels" not in inputs:
             raise OptionError(
@@ -319,7 +331,8 @@ class RunEvaluation(Evaluation):
             blocks = list(judged.each_block(reading.found, lambda *block: block))
             parts = [empty_values(judged.plan.metrics), *(part for part, _ in blocks)]
             values = combine_values(concat_values(parts), values, self.labels)
-            counts = replace(counts, right_rows=0)  # counted as they are looked up, too
+            # counted as they are looked up, too
+            counts = replace(counts, right_rows=0, run_queries=0, tied=0, disagreeing=None)
             for block_counts in (RunCounts.from_run(reading.found), *(more for _, more in blocks)):
                 counts = counts.merge(block_counts)
         counts = replace(counts, left_rows=rows.height)
@@ -404,10 +417,16 @@ class RunEvaluation(Evaluation):
                 raise NoOverlapError(key, run_ids, qrels_ids)
             if counts.lacking is not None and policies.missing == "error":
                 raise MissingQueriesError(counts.missing, counts.qrels_queries, counts.lacking)
+        check_order(counts, policies)
         if counts.absent:
             refuse_unknown_queries(counts.absent, counts.evaluated, accumulator.join()[QUERY])
         if counts.unweighted:
             raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
+
+    def caveats(self, counts: Counts) -> list[Caveat]:
+        """Return what could mislead a reader of the values."""
+        has_catalogue = self.retrieved is not None and len(self.retrieved.catalogue.docs) > 0
+        return run_caveats(cast("RunCounts", counts), self.policies, has_catalogue=has_catalogue)
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
         """List what was counted of the judgments, the run and what was retrieved."""
@@ -516,6 +535,18 @@ def _refuse_unknown(metrics: Sequence[Metric]) -> None:
             names = metric.expr().meta.root_names()
             if not all(map(SHOWN_FRAME.find, names)):
                 judged_plan([replace(metric, looks_at="judged")])
+
+
+def check_order(counts: RunCounts, policies: Policies) -> None:
+    """Refuse a run whose scores do not say the order that its ranks say."""
+    if policies.order != "columns" or counts.disagreeing is None:
+        return
+    below = counts.right_rows - (counts.run_dropped or 0) - counts.run_queries
+    by_id = policies.ties in ("doc_desc", "doc_asc") and policies.unit is None
+    if by_id and 0 < below == counts.tied:
+        raise ConstantScoreError(counts.run_queries)
+    if 2 * counts.disagreeing > counts.run_queries:
+        raise ContradictingRanksError(counts.disagreeing, counts.run_queries)
 
 
 def refuse_whole_input(

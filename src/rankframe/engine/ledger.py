@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.caveats import PREFIX, Caveat, find_caveat
+from rankframe.core.caveats import Caveat, find_caveat
 from rankframe.core.messages import listing
+from rankframe.core.options import Policies
 from rankframe.engine.tie_range import TieRanges
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.exposure import Exposure
@@ -105,6 +106,8 @@ class RunCounts(Counts):
     lists: int = 0
     retrieved: int = 0
     unknown: int = 0
+    # documents that their query has in train; None: they are removed, or there is no train
+    seen: int | None = None
     exposure: Exposure | None = None
 
     @classmethod
@@ -281,6 +284,30 @@ def judged_items(
             f"{EVERY_RELEVANT}: rel= (--rel) says from which grade on",
         ),
     )
+
+
+def run_caveats(
+    counts: RunCounts, policies: Policies, *, has_catalogue: bool = False
+) -> list[Caveat]:
+    """Return what could mislead a reader of the values of a run."""
+    found: list[Caveat] = []
+    if counts.tie_ranges is not None:
+        found += counts.tie_ranges.caveats()
+    if counts.run_queries and counts.disagreeing is not None:
+        found += find_caveat("ranks_contradict_scores", counts.disagreeing / counts.run_queries)
+    if counts.judged_evaluated and not policies.judged_only:
+        judged = float(counts.judged_shares) / counts.judged_evaluated
+        found += find_caveat("few_judged", 1 - judged, judged=judged)
+    if counts.qrels_queries:
+        done = "are left out" if policies.missing == "skip" else "score 0"
+        found += find_caveat("queries_missing", counts.missing / counts.qrels_queries, done=done)
+    if counts.retrieved:
+        unknown = counts.unknown if has_catalogue else 0
+        found += find_caveat("unknown_documents", unknown / counts.retrieved)
+        found += find_caveat("seen_documents", (counts.seen or 0) / counts.retrieved)
+    if policies.rel is None and counts.below_best and not counts.nonrelevant:
+        found += find_caveat("all_relevant", counts.qrels_rows)
+    return found
 
 
 def retrieved_items(

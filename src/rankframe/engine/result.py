@@ -23,12 +23,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from rankframe.core.caveats import Caveat, caveats_of
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import did_you_mean, number_of
 from rankframe.core.options import StorageSettings, takes_options
-from rankframe.core.table import Note, Part, Table, as_html, as_text
+from rankframe.core.table import Note, Part, Table, as_html, as_text, warning_notes
 from rankframe.core.wording import number_text
 from rankframe.engine.document_metrics import ITEMS_SCHEMA, OverDocuments
 from rankframe.engine.ledger import GAPS, LEDGER_SCHEMA, OVER_DOCUMENTS, POLICY
@@ -72,7 +73,6 @@ _SAID = (
     ("qrels_duplicates_dropped", "duplicate judgment", "{} dropped"),
     ("run_duplicates_dropped", "duplicate document", "{} dropped"),
     ("judged_share_top_10", "", "{:.0%} of the top 10 judged"),
-    ("all_judged_relevant", "judged document", "all {} relevant"),
     ("queries_compared", "query", "{} compared"),
     ("queries_only_a", "", "{} only in the first ranking"),
     ("queries_only_b", "", "{} only in the second"),
@@ -326,11 +326,13 @@ class Result(Exported):
         return read
 
     def __repr__(self) -> str:
-        return as_text("rankframe result", [self._table([""] * 4), Note(self.caveat)])
+        warned = warning_notes(self.caveats)
+        return as_text("rankframe result", [self._table([""] * 4), *warned, Note(self.overview)])
 
     def _repr_html_(self) -> str:
         table = self._table(["metric", "value", "interval", "queries"])
-        return as_html([table, *slices_table(self.slices), Note(self.caveat)])
+        warned = warning_notes(self.caveats)
+        return as_html([table, *slices_table(self.slices), *warned, Note(self.overview)])
 
     def _table(self, titles: Sequence[str]) -> Table:
         """Return the summary as people read it."""
@@ -346,8 +348,17 @@ class Result(Exported):
         return Table.from_texts(titles[:1], titles[1:], rows)
 
     @property
-    def caveat(self) -> str:
-        """Return the ledger in one line: what a reader of the numbers should know."""
+    def caveats(self) -> list[Caveat]:
+        """Return what could mislead a reader of the numbers (see docs/caveats.md).
+
+        >>> rf.evaluate({"q": {"a": 1, "b": 2}}, {"q": {"a": 1.0}}, "map").caveats[0].code
+        'all_relevant'
+        """
+        return caveats_of(self.ledger)
+
+    @property
+    def overview(self) -> str:
+        """Return the most important counts of the ledger in one line."""
         parts = []
         for item, noun, text in _SAID:
             if item not in self.ledger["item"]:

@@ -30,7 +30,7 @@ from rankframe.engine.plan import (
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.exposure import Exposure
 from rankframe.frames.retrieved import SIDE_OF_COLUMN, RetrievedFrame
-from rankframe.frames.side_inputs import JUDGED, SideIndexes
+from rankframe.frames.side_inputs import JUDGED, TRAINED, SideIndexes
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes
@@ -94,6 +94,8 @@ class RetrievedMetrics:
     attributes: Attributes | None = None
     # slices of the items, if there are to be any
     items_by: ItemsBy | None = None
+    # whether to count retrieved documents that their query has in train
+    counts_seen: bool = False
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
     row_bytes: ClassVar[tuple[int, int]] = (160, 260)
 
@@ -127,7 +129,10 @@ class RetrievedMetrics:
         plan = compile_plan(over_lists, catalogue.frame)
         if items_by is not None:
             items_by.check(catalogue)
-        retrieved = cls(plan, over_documents, policies, catalogue, attributes, items_by)
+        counts_seen = "train" in inputs and not policies.exclude_seen
+        retrieved = cls(
+            plan, over_documents, policies, catalogue, attributes, items_by, counts_seen
+        )
         retrieved._prepare()
         return retrieved
 
@@ -150,7 +155,9 @@ class RetrievedMetrics:
         """Return which kinds of rows beside the run are looked at."""
         columns = self.catalogue.frame.without_parameters(self.plan.columns)
         needed = {what for name, what in SIDE_OF_COLUMN.items() if name in columns}
-        return needed | ({JUDGED} if self.items_by is not None and self.items_by.hits else set())
+        if self.items_by is not None and self.items_by.hits:
+            needed.add(JUDGED)
+        return needed | ({TRAINED} if self.counts_seen else set())
 
     @property
     def cutoffs(self) -> list[int | None]:
@@ -225,6 +232,10 @@ class RetrievedValues:
             lists=len(rows.lists),
             retrieved=len(rows.rows),
             unknown=int((rows.numbers < 0).sum()),
+            seen=int(np.count_nonzero(rows.seen)) if metrics.counts_seen else None,
+            run_queries=len(batch.starts),
+            tied=rows.ranks.tied,
+            disagreeing=rows.ranks.contradicting,
         )
         with self._lock:
             self.counts = self.counts.merge(counts)

@@ -6,7 +6,7 @@ grades. Of many judgments, a sample of the queries is, which depends on nothing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +16,8 @@ import polars as pl
 from rankframe.core.arrays import Flags
 from rankframe.core.caveats import Caveat, find_caveat
 from rankframe.core.columns import JUDGED_FRAME
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.plan import compile_plan, compute_values
 from rankframe.frames.judged import JudgedFrame
@@ -28,41 +30,57 @@ from rankframe.stats.exact import Exact, exact_sum
 _JUDGMENTS = 1_000_000
 # Metrics that a better document nearer to the top does not always improve.
 UNBOUNDED: Final = frozenset({"infap", "compat"})
+_NOTHING = Exact()
 _ORDERS: tuple[TieOrder, TieOrder] = ("worst", "best")
 
 
 @dataclass(frozen=True)
-class TieRanges:
-    """Sum up how much larger values are in the best and in the worst order of ties; sums merge."""
+class TieSums:
+    """Hold the sum of a metric's values, and what the worst and the best order of ties add."""
 
-    # queries that were looked at, and those in which the order matters
     queries: int = 0
+    values: Exact = _NOTHING
+    worst: Exact = _NOTHING
+    best: Exact = _NOTHING
+
+    def __add__(self, other: TieSums) -> TieSums:
+        return TieSums(
+            self.queries + other.queries,
+            self.values + other.values,
+            self.worst + other.worst,
+            self.best + other.best,
+        )
+
+
+@dataclass(frozen=True)
+class TieRanges:
+    """Hold the sums of all metrics; they merge by addition."""
+
+    # queries in which the order of ties matters
     affected: int = 0
-    # by metric: what the worst and what the best order add to the sum of its values
-    sums: dict[str, tuple[Exact, Exact]] = field(default_factory=dict)
+    sums: dict[str, TieSums] = field(default_factory=dict)
 
     def __add__(self, other: TieRanges) -> TieRanges:
-        nothing = Exact(), Exact()
-        sums = dict(self.sums)
-        for label, added in other.sums.items():
-            worst, best = sums.get(label, nothing)
-            sums[label] = worst + added[0], best + added[1]
-        return TieRanges(self.queries + other.queries, self.affected + other.affected, sums)
+        labels = dict.fromkeys([*self.sums, *other.sums])
+        nothing = TieSums()
+        sums = {
+            label: self.sums.get(label, nothing) + other.sums.get(label, nothing)
+            for label in labels
+        }
+        return TieRanges(self.affected + other.affected, sums)
 
-    def caveats(self, summary: pl.DataFrame) -> list[Caveat]:
-        """Return the caveat about the metric that ties move most, if they move any much.
-
-        `summary`: the values of the metrics.
-        """
+    def caveats(self) -> list[Caveat]:
+        """Return the caveat about the metric that the order of ties moves most."""
         found: list[Caveat] = []
-        values = dict(zip(summary["metric"], summary["value"], strict=True))
         for label, sums in self.sums.items():
-            value = values.get(label)
-            if value is None or not self.queries:
+            if not (self.affected and sums.queries):
                 continue
-            low, high = sorted(float(total) / self.queries for total in sums)
+            value, worst, best = (
+                float(total) / sums.queries for total in (sums.values, sums.worst, sums.best)
+            )
+            low, high = sorted((worst, best))
             share = (high - low) / abs(value) if value else float(high > low)
-            facts = {"metric": label, "worst": value + low, "best": value + high}
+            facts = {"metric": label, "low": value + low, "high": value + high}
             found += find_caveat("ties", share, **facts)
         return sorted(found, key=lambda caveat: -caveat.value)[:1]
 
@@ -86,60 +104,62 @@ def find_tie_ranges(
         max_grade: the largest grade of all judgments, if it is known.
 
     Returns:
-        None if the order of ties was chosen, or if there are none.
+        None if the order of ties was chosen.
     """
     policies = found.policies
-    bounded = [metric for metric in metrics if _is_bounded(metric)]
+    bounded = [metric for metric in metrics if metric.average == "macro" and has_bounds(metric)]
     if policies.ties in _ORDERS or policies.ranks == "kept" or not bounded:
         return None
     looked_at = evaluated & _sampled(found, block)
+    rows = (np.cumsum(evaluated) - 1)[looked_at]
     affected = np.flatnonzero(ties_matter(found.select(*block)) & looked_at)
-    queries = int(np.count_nonzero(looked_at))
-    if not len(affected):
-        return TieRanges(queries)
-    plan = compile_plan(bounded, JUDGED_FRAME)
-    rows = (np.cumsum(evaluated) - 1)[affected]
-    sums = {metric.label: [Exact(), Exact()] for metric in bounded}
-    for side, order in enumerate(_ORDERS):
-        part = found.select(*block, ties=order).select(affected)
-        judged = JudgedFrame(part, rel=policies.rel, max_grade=max_grade)
-        ordered = compute_values(plan, judged)
-        for label, pair in sums.items():
-            change = ordered[label] - values[label][rows]
-            pair[side] = exact_sum(change.fill_null(0.0).to_numpy())
-    return TieRanges(
-        queries, len(affected), {label: (pair[0], pair[1]) for label, pair in sums.items()}
-    )
+    changes = {metric.label: [Exact(), Exact()] for metric in bounded}
+    if len(affected):
+        plan, affected_rows = (
+            compile_plan(bounded, JUDGED_FRAME),
+            (np.cumsum(evaluated) - 1)[affected],
+        )
+        for side, order in enumerate(_ORDERS):
+            part = found.select(*block, ties=order).select(affected)
+            ordered = compute_values(plan, JudgedFrame(part, rel=policies.rel, max_grade=max_grade))
+            for label, pair in changes.items():
+                change = ordered[label] - values[label][affected_rows]
+                pair[side] = exact_sum(change.fill_null(0.0).to_numpy())
+    sums: dict[str, TieSums] = {}
+    for label, (worst, best) in changes.items():
+        defined = values[label][rows].drop_nulls()
+        sums[label] = TieSums(len(defined), exact_sum(defined.to_numpy()), worst, best)
+    return TieRanges(len(affected), sums)
 
 
-def _is_bounded(metric: Metric) -> bool:
-    """Return whether the best and the worst order of ties bound the average of a metric."""
-    if metric.definition is None or metric.grouped or metric.average != "macro":
+def has_bounds(metric: Metric) -> bool:
+    """Return whether the best and the worst order of ties bound the values of a metric."""
+    if metric.definition is None or metric.frame != "judged":
         return False
+    gain = metric.params.get("gain")
+    gains = [gain[grade] for grade in sorted(gain)] if isinstance(gain, Mapping) else []
+    rises = gains == sorted(gains)
     divides_by_found = metric.params.get("denominator") == "retrieved"
-    return not divides_by_found and metric.definition.name not in UNBOUNDED
+    return rises and not divides_by_found and metric.definition.name not in UNBOUNDED
 
 
 def _sampled(found: RunMatches, block: tuple[int, int]) -> Flags:
     """Flag the queries of a block that are looked at."""
-    rows = found.judgments.rows_read
+    rows = found.judgments.read
     if rows <= _JUDGMENTS:
         return np.ones(block[1] - block[0], np.bool_)
     hashes = hash_ids(found.whole.queries[slice(*block)])
     return (hashes >> np.uint64(32)).astype(np.int64) < (_JUDGMENTS << 32) // rows
 
 
-def order_policies(policies: Policies, metrics: Sequence[Metric]) -> list[str]:
-    """Return the metrics that have no best or worst order of ties, where the policies ask for it."""
+def refuse_unbounded(policies: Policies, metrics: Sequence[Metric]) -> None:
+    """Refuse metrics that the best and the worst order of ties do not bound, if one is chosen."""
     if policies.ties not in _ORDERS:
-        return []
-    return [
-        metric.label
-        for metric in metrics
-        if metric.frame != "gap"
-        and (
-            metric.frame != "judged"
-            or metric.params.get("denominator") == "retrieved"
-            or (metric.definition is not None and metric.definition.name in UNBOUNDED)
-        )
-    ]
+        return
+    for metric in metrics:
+        own = metric.definition is None and metric.frame == "judged"
+        if metric.frame != "gap" and not own and not has_bounds(metric):
+            raise OptionError(
+                Option("ties", policies.ties),
+                f" has no meaning for {metric.label!r}: the order of grades does not bound it.",
+            )

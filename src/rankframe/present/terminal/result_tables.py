@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 from rich.console import RenderableType
 
-from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown
+from rankframe.core.caveats import PREFIX
+from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown, warning_notes
 from rankframe.core.wording import best_of, number_text, range_text
 from rankframe.engine.ledger import ORDER, POLICY
 from rankframe.engine.result import Result
@@ -89,7 +90,7 @@ def results_text(results: Mapping[str, Result], metrics: Sequence[Metric], style
         parts += [
             _runs_table(results, [metric], "ends", sliced=True) for metric in _sliceable(metrics)
         ]
-    notes = [Note(f"{note}.") for note in _caveats(results)]
+    notes = _caveats(results)
     if (how := policies_of(next(iter(results.values())).ledger).get("ci", "none")) != "none":
         notes.append(Note(f"Intervals: {how}."))
     return as_markdown([*parts, *_item_tables(results), *notes])
@@ -181,12 +182,15 @@ def _sliceable(metrics: Sequence[Metric]) -> list[Metric]:
     return [metric for metric in metrics if metric.gap is None]
 
 
-def _caveats(results: Mapping[str, Result]) -> list[Note]:
-    return [Note(f"{run}: {result.caveat}") for run, result in results.items()]
+def _caveats(results: Mapping[str, Result]) -> list[Part]:
+    notes = [Note(f"{run}: {result.overview}") for run, result in results.items()]
+    named = (f"{run}: {caveat}" for run, result in results.items() for caveat in result.caveats)
+    return [*warning_notes(named), *notes]
 
 
 def _as_dict(run: str, result: Result) -> dict[str, object]:
-    ledger = result.ledger.filter(~pl.col("item").str.starts_with(POLICY))
+    item = pl.col("item")
+    ledger = result.ledger.filter(~item.str.starts_with(POLICY), ~item.str.starts_with(PREFIX))
     is_order = pl.col("item").str.ends_with(ORDER)
     counts, orders = ledger.filter(~is_order), ledger.filter(is_order)
     return {
@@ -197,6 +201,7 @@ def _as_dict(run: str, result: Result) -> dict[str, object]:
         },
         **({"slices": result.slices.to_dicts()} if result.slices.height else {}),
         **({"items": result.items.to_dicts()} if result.items.height else {}),
+        "caveats": [caveat._asdict() for caveat in result.caveats],
         "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
         "counted": {
             item: int(value) if value is not None and value == int(value) else value
