@@ -11,6 +11,7 @@ import pytest
 import rankframe as rf
 from tests.support import postgres_server
 from tests.support.browser import chromium
+from tests.support.messages import MessageFiles, Messages, plain_id, read
 
 SMALL = 60_000
 FEW_KILLS = 16
@@ -48,6 +49,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also what measures the process: peaks of memory, kills, signals",
     )
+    parser.addoption(
+        "--update-messages",
+        action="store_true",
+        help="write the messages of errors and warnings into tests/messages, to be read as a diff",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(MessageFiles(config))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name small dictionaries and lists by their values, not by their place among parameters."""
+    return plain_id(val)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -93,15 +109,40 @@ def run() -> pl.DataFrame:
 
 
 @pytest.fixture
-def refusal() -> Callable[..., str]:
-    """Call something that must raise a RankframeError, and give the text of it."""
+def message(request: pytest.FixtureRequest) -> Messages:
+    """Compare a text with the stored one of this test, in tests/messages."""
+    package = request.node.nodeid.removeprefix("tests/").split("/")[0]
+    return Messages(request.node, read(package))
+
+
+@pytest.fixture
+def refusal(message: Messages) -> Callable[..., str]:
+    """Call something that must raise a RankframeError, and return its message.
+
+    The type and the message of the error are compared with the stored ones in tests/messages.
+    """
 
     def call(function: Callable[..., object], *args: object, **options: object) -> str:
-        with pytest.raises(rf.RankframeError) as caught:
-            function(*args, **options)
-        return str(caught.value)
+        error = raised(function, *args, **options)
+        message(f"{type(error).__name__}: {error}")
+        return str(error)
 
     return call
+
+
+@pytest.fixture
+def error_of() -> Callable[..., rf.RankframeError]:
+    """Call something that must raise a RankframeError, and return it.
+
+    Use `refusal` instead, unless the message differs from run to run.
+    """
+    return raised
+
+
+def raised(function: Callable[..., object], *args: object, **options: object) -> rf.RankframeError:
+    with pytest.raises(rf.RankframeError) as caught:
+        function(*args, **options)
+    return caught.value
 
 
 @pytest.fixture
