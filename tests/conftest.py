@@ -1,6 +1,7 @@
 """What the tests of every module share."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.kernel import batch, reading
 from tests.support import postgres_server
 from tests.support.browser import chromium
 from tests.support.messages import MessageFiles, Messages, plain_id, read
@@ -143,6 +145,24 @@ def raised(function: Callable[..., object], *args: object, **options: object) ->
     with pytest.raises(rf.RankframeError) as caught:
         function(*args, **options)
     return caught.value
+
+
+@pytest.fixture
+def set_batch_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Read runs in batches of so many rows."""
+    return lambda rows: monkeypatch.setattr(reading, "BATCH_ROWS", rows)
+
+
+@pytest.fixture
+def set_hash(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., pl.Expr]], None]:
+    """Hash ids with another function, such as one that gives many ids equal hashes."""
+    return lambda function: monkeypatch.setattr(batch, "hash_of", function)
+
+
+@pytest.fixture
+def set_scratch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Make temporary files in another folder."""
+    return lambda folder: monkeypatch.setattr(tempfile, "tempdir", str(folder))
 
 
 @pytest.fixture

@@ -186,10 +186,10 @@ def test_a_users_own_text_stays_as_it_is(make: Callable[[], RankframeError]) -> 
      ("queries", None, False), ("run", False, False), ("queries", True, True)],
 )  # fmt: skip
 def test_the_best_can_be_kept_where_there_is_one(
-    role: str, resolvable: bool | None, advised: bool
+    role: str, resolvable: bool | None, advised: bool, message
 ) -> None:
     said = str(DuplicateError(role, 1, {"query_id": "q"}, [2, 9, 11], resolvable=resolvable))
-    assert said.startswith(f"{role} has 1 duplicate query_id, e.g. ('q') at rows 2 and 9. ")
+    message(said)
     assert ("keep_best" in said) == advised
     assert said.endswith(".")
 

@@ -75,10 +75,10 @@ def test_the_nearest_name_without_regard_to_case() -> None:
     assert did_you_mean("zzz", known) == ""
 
 
-def test_lists_say_how_many_more_there_are() -> None:
+def test_lists_say_how_many_more_there_are(message) -> None:
     assert listing([]) == "nothing"
     assert listing(["a", "it's"]) == "'a', \"it's\""
-    assert listing([str(n) for n in range(14)], limit=3) == "'0', '1', '2', and 11 more"
+    message(listing([str(n) for n in range(14)], limit=3))
     assert listing(["x" * 500]) == f"'{'x' * 79}…'"
 
 
@@ -92,10 +92,10 @@ def test_what_is_too_long_is_not_compared_with_names() -> None:
     assert nearest("n" * 20_000, ["ndcg"]) == []
 
 
-def test_values_are_shown_as_far_as_they_fit() -> None:
+def test_values_are_shown_as_far_as_they_fit(message) -> None:
     assert shown({"a": 1}) == "{'a': 1}"
     assert len(shown("x" * 1000)) == 80
-    assert shown(10**5000) == "a number of thousands of digits"
+    message(shown(10**5000))
 
 
 @pytest.mark.parametrize(
@@ -127,5 +127,5 @@ def test_what_differs_is_said(run: list[str], qrels: list[str], said: str) -> No
         (["007"], ["008"]),
     ],
 )
-def test_without_a_sign_the_column_is_asked_for(run: list[str], qrels: list[str]) -> None:
-    assert why_unlike(run, qrels) == "Is the key column right?"
+def test_without_a_sign_the_column_is_asked_for(run: list[str], qrels: list[str], message) -> None:
+    message(why_unlike(run, qrels))

@@ -58,12 +58,11 @@ def test_a_hash_does_not_depend_on_its_neighbours(ids: list[str]) -> None:
     assert len(set(hashed)) == len(set(ids))
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 5, 999, 1_000])
-def test_hashes_are_the_same_in_slices(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = pl.Series([f"query {i}" * (i % 5) for i in range(1_000)])
-    whole = hash_ids(ids)
-    monkeypatch.setattr("rankframe.stats.bootstrap._IDS_AT_ONCE", at_once)
-    assert np.array_equal(hash_ids(ids), whole)
+def test_hashes_are_the_same_in_slices() -> None:
+    number = pl.int_range(600_000, eager=True)
+    ids = pl.select(pl.format("query {}", number).repeat_by(number % 5).list.join("")).to_series()
+    pieces = [hash_ids(ids[at : at + 70_000]) for at in range(0, len(ids), 70_000)]
+    assert np.array_equal(hash_ids(ids), np.concatenate(pieces))
 
 
 def test_hashes_spread_evenly() -> None:
@@ -189,16 +188,14 @@ def test_sums_under_weights_are_what_plain_weights_give(replicates: int, seed: i
 
 
 @pytest.mark.parametrize("sums", [poisson_sums, sign_sums])
-def test_the_order_and_the_blocks_of_groups_do_not_show(
-    sums, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_order_and_the_blocks_of_groups_do_not_show(sums) -> None:
+    """A block holds 2^18 numbers: 1,310 groups with 200 replicates."""
     origins, columns = hashes_of(3_000), np.random.default_rng(4).normal(size=(3_000, 4))
-    whole = sums(origins, columns, replicates=50, seed=1)
+    whole = sums(origins, columns, replicates=200, seed=1)
     order = np.random.default_rng(5).permutation(3_000)
-    assert np.array_equal(sums(origins[order], columns[order], replicates=50, seed=1), whole)
-    monkeypatch.setattr("rankframe.stats.bootstrap._BLOCK", 7 * 50)
-    assert np.array_equal(sums(origins, columns, replicates=50, seed=1), whole)
-    assert not np.array_equal(sums(origins, columns, replicates=50, seed=2), whole)
+    assert np.array_equal(sums(origins[order], columns[order], replicates=200, seed=1), whole)
+    assert np.array_equal(sums(origins, columns, replicates=50, seed=1), whole[:50])
+    assert not np.array_equal(sums(origins, columns, replicates=200, seed=2), whole)
 
 
 @pytest.mark.parametrize("first", [1, 63, 64, 65, 200])

@@ -20,12 +20,15 @@ import os
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "messages"
+_SCRATCH = re.escape(os.path.realpath(tempfile.gettempdir()))
+TEST_FOLDER = re.compile(rf"{_SCRATCH}/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[^/'\":,;\s]+")
 PROPERTY, ANYTHING, INDENT = "message", "[...]", "    "
 HEADER = (
     "Messages of tests/{0}. Edit them here, or rewrite them: pytest tests/{0} --update-messages\n"
@@ -37,14 +40,15 @@ Texts = dict[str, dict[str, str]]
 
 def normalised(text: str) -> str:
     """Replace what differs between runs: temporary folders, addresses, ports."""
-    scratch = re.escape(os.path.realpath(tempfile.gettempdir()))
-    text = re.sub(
-        rf"{scratch}/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[^/'\":,;\s]+", "TMP", text
-    )
+    text = TEST_FOLDER.sub("TMP", text)
     text = text.replace(str(FOLDER.parents[1]), "ROOT")
     text = re.sub(r"\b0x[0-9a-fA-F]{6,}", "0xADDRESS", text)
     text = re.sub(r"\b(localhost|127\.0\.0\.1):\d{4,5}\b", r"\1:PORT", text)
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+    text = "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text.strip()
+    )
+    return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 def matches(stored: str, text: str) -> bool:
@@ -87,7 +91,7 @@ def read(package: str) -> Texts:
         keys.clear()
         body.clear()
 
-    for line in path.read_text().splitlines()[1:]:
+    for line in path.read_text().split("\n")[1:]:
         if line and not line.startswith(INDENT):
             if body:
                 finish()
@@ -111,7 +115,7 @@ def write(package: str, texts: Texts) -> None:
         for key in sorted(texts[file], key=_natural):
             by_text[texts[file][key]].append(key)
         for text, keys in by_text.items():
-            body = [f"{INDENT}{line}".rstrip() for line in text.splitlines() or [""]]
+            body = [f"{INDENT}{line}".rstrip() for line in text.split("\n")]
             blocks.append("\n".join([*keys, *body]) + "\n")
     path = FOLDER / f"{package}.txt"
     if len(blocks) > 1:
@@ -135,10 +139,11 @@ class Messages:
         self.stored = stored.get(self.file, {})
         self.update = bool(node.config.getoption("update_messages"))
 
-    def __call__(self, text: str) -> str:
-        """Check that the message is the stored one, and return it."""
+    def __call__(self, text: str | Sequence[str]) -> Any:
+        """Check that a text, or lines of text, are as they are stored, and return them."""
         self.count += 1
-        key, now = numbered(self.test, self.count), normalised(text)
+        key = numbered(self.test, self.count)
+        now = normalised(text if isinstance(text, str) else "\n".join(text))
         stored = look_up(self.stored, key)
         if stored is not None and matches(stored, now):
             now = stored

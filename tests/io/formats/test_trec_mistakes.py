@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
+from rankframe.core.errors import EmptyInputError
 from rankframe.io.formats.trec_format import LINE, NUMBER, Bad, Mistakes
 
 
@@ -24,11 +24,9 @@ def test_mistakes_add_up_under_the_kind_of_the_first_lines() -> None:
     assert (both.kind, both.lines, both.numbers) == ("qrels", 6, Bad(2, 7, "q 0 d x"))
 
 
-def test_what_is_wrong_is_refused() -> None:
+def test_what_is_wrong_is_refused(refusal) -> None:
     with pytest.raises(EmptyInputError):
         Mistakes().refuse("run", "r.txt")
-    with pytest.raises(MalformedLineError, match="the relevance is not a number"):
-        Mistakes("qrels", 3, numbers=Bad(1, 2, "q 0 d x")).refuse("qrels", "q.txt")
-    with pytest.raises(UnreadableInputError, match="looks like qrels"):
-        Mistakes("run", 1, fields=Bad(1, 0, "q 0 d 1")).refuse("run", "r.txt")
+    refusal(Mistakes("qrels", 3, numbers=Bad(1, 2, "q 0 d x")).refuse, "qrels", "q.txt")
+    refusal(Mistakes("run", 1, fields=Bad(1, 0, "q 0 d 1")).refuse, "run", "r.txt")
     Mistakes("run", 1).refuse("run", "r.txt")
