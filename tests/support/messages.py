@@ -19,6 +19,7 @@ import difflib
 import os
 import re
 import tempfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,8 +29,9 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "messages"
 _SCRATCH = re.escape(os.path.realpath(tempfile.gettempdir()))
-TEST_FOLDER = re.compile(rf"{_SCRATCH}/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[^/'\":,;\s]+")
+TEST_FOLDER = re.compile(rf"{_SCRATCH}/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[\w-]+")
 PROPERTY, ANYTHING, INDENT = "message", "[...]", "    "
+LONGEST = 120
 HEADER = (
     "Messages of tests/{0}. Edit them here, or rewrite them: pytest tests/{0} --update-messages\n"
 )
@@ -40,10 +42,10 @@ Texts = dict[str, dict[str, str]]
 
 def normalised(text: str) -> str:
     """Replace what differs between runs: temporary folders, addresses, ports."""
-    text = TEST_FOLDER.sub("TMP", text)
-    text = text.replace(str(FOLDER.parents[1]), "ROOT")
+    text = TEST_FOLDER.sub("TMP", text).replace(str(FOLDER.parents[1]), "ROOT")
+    text = re.sub(rf"{_SCRATCH}(?=[\s.'\"]|$)", "SCRATCH", text)
     text = re.sub(r"\b0x[0-9a-fA-F]{6,}", "0xADDRESS", text)
-    text = re.sub(r"\b(localhost|127\.0\.0\.1):\d{4,5}\b", r"\1:PORT", text)
+    text = re.sub(r"(?<=[\w.])(:|\", port )\d{4,5}\b", r"\1PORT", text)
     text = "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
         for char in text.strip()
@@ -60,6 +62,8 @@ def matches(stored: str, text: str) -> bool:
 def place(nodeid: str) -> tuple[str, str]:
     """Return the test file below tests/ and the key of a test."""
     path, _, test = nodeid.partition("::")
+    if len(test) > LONGEST:
+        test = f"{test[: LONGEST - 10]}…{zlib.crc32(test.encode()):08x}]"
     return path.removeprefix("tests/"), test
 
 
