@@ -13,7 +13,7 @@ import rankframe as rf
 from rankframe.kernel import batch, reading
 from tests.support import postgres_server
 from tests.support.browser import chromium
-from tests.support.messages import MessageFiles, Messages, plain_id, read
+from tests.support.messages import Messages
 
 SMALL = 60_000
 FEW_KILLS = 16
@@ -51,21 +51,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also what measures the process: peaks of memory, kills, signals",
     )
-    parser.addoption(
-        "--update-messages",
-        action="store_true",
-        help="write the messages of errors and warnings into tests/messages, to be read as a diff",
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(MessageFiles(config))
-
-
-def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name small dictionaries and lists by their values, not by their place among parameters."""
-    return plain_id(val)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -108,13 +93,6 @@ def run() -> pl.DataFrame:
             "score": [0.5, 0.9, 0.1, 7.0],
         }
     )
-
-
-@pytest.fixture
-def message(request: pytest.FixtureRequest) -> Messages:
-    """Compare a text with the stored one of this test, in tests/messages."""
-    package = request.node.nodeid.removeprefix("tests/").split("/")[0]
-    return Messages(request.node, read(package))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""Store the messages of errors and warnings in tests/messages, one text file per test package.
+"""A plugin of pytest: messages of errors stand in tests/messages, one file per test package.
 
-A test records a message; it must equal the stored one. A file reads
+The fixture `message` compares a text with the stored one. A file reads
 
     == formats/test_numbers.py
 
@@ -22,12 +22,12 @@ import tempfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "messages"
 _SCRATCH = re.escape(os.path.realpath(tempfile.gettempdir()))
 TEST_FOLDER = re.compile(rf"{_SCRATCH}/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[\w-]+")
 PROPERTY, ANYTHING, INDENT = "message", "[...]", "    "
@@ -40,15 +40,45 @@ HEADER = (
 Texts = dict[str, dict[str, str]]
 
 
-def normalised(text: str) -> str:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-messages",
+        action="store_true",
+        help="write the messages of errors and warnings into tests/messages, to be read as a diff",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(MessageFiles(config))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name small dictionaries and lists by their values, not by their place among parameters."""
+    return plain_id(val)
+
+
+@pytest.fixture
+def message(request: pytest.FixtureRequest) -> Messages:
+    """Compare a text with the stored one of this test, in tests/messages."""
+    package = place(request.node.nodeid)[0].split("/")[0]
+    return Messages(request.node, read(folder_of(request.config), package))
+
+
+def folder_of(config: pytest.Config) -> Path:
+    """Return the folder of stored messages."""
+    return config.rootpath / "tests" / "messages"
+
+
+def normalised(text: str, root: Path) -> str:
     """Replace what differs between runs: temporary folders, addresses, ports."""
-    text = TEST_FOLDER.sub("TMP", text).replace(str(FOLDER.parents[1]), "ROOT")
+    text = TEST_FOLDER.sub("TMP", text).replace(str(root), "ROOT")
     text = re.sub(rf"{_SCRATCH}(?=[\s.'\"]|$)", "SCRATCH", text)
     text = re.sub(r"\b0x[0-9a-fA-F]{6,}", "0xADDRESS", text)
     text = re.sub(r"(?<=[\w.])(:|\", port )\d{4,5}\b", r"\1PORT", text)
     text = "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
-        for char in text.strip()
+        for char in text.strip() or "(empty)"
     )
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
@@ -81,9 +111,10 @@ def look_up(texts: Mapping[str, str], key: str) -> str | None:
     return texts.get(key, texts.get(without_parameters(key)))
 
 
-def read(package: str) -> Texts:
+@cache
+def read(folder: Path, package: str) -> Texts:
     """Read the stored messages of a test package."""
-    path = FOLDER / f"{package}.txt"
+    path = folder / f"{package}.txt"
     texts: Texts = defaultdict(dict)
     if not path.exists():
         return texts
@@ -110,7 +141,7 @@ def read(package: str) -> Texts:
     return texts
 
 
-def write(package: str, texts: Texts) -> None:
+def write(folder: Path, package: str, texts: Texts) -> None:
     """Write the messages of a test package."""
     blocks = [HEADER.format(package)]
     for file in sorted(file for file in texts if texts[file]):
@@ -121,8 +152,9 @@ def write(package: str, texts: Texts) -> None:
         for text, keys in by_text.items():
             body = [f"{INDENT}{line}".rstrip() for line in text.split("\n")]
             blocks.append("\n".join([*keys, *body]) + "\n")
-    path = FOLDER / f"{package}.txt"
+    path = folder / f"{package}.txt"
     if len(blocks) > 1:
+        folder.mkdir(exist_ok=True)
         path.write_text("\n".join(blocks))
     else:
         path.unlink(missing_ok=True)
@@ -147,7 +179,8 @@ class Messages:
         """Check that a text, or lines of text, are as they are stored, and return them."""
         self.count += 1
         key = numbered(self.test, self.count)
-        now = normalised(text if isinstance(text, str) else "\n".join(text))
+        lines = text if isinstance(text, str) else "\n".join(text)
+        now = normalised(lines, self.node.config.rootpath)
         stored = look_up(self.stored, key)
         if stored is not None and matches(stored, now):
             now = stored
@@ -170,7 +203,7 @@ class MessageFiles:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        self.update = config.getoption("update_messages")
+        self.update, self.folder = config.getoption("update_messages"), folder_of(config)
         selected = ("keyword", "markexpr", "lf", "failedfirst", "maxfail", "deselect")
         self.whole_files = not (
             any(config.getoption(name, None) for name in selected)
@@ -199,13 +232,15 @@ class MessageFiles:
         if not finished or session.config.option.collectonly:
             return
         for package in sorted({file.split("/")[0] for file in self.tests}):
-            stored = read(package)
+            stored = read(self.folder, package)
             files = sorted(
                 file for file in {*stored, *self.tests} if file.startswith(f"{package}/")
             )
             kept = {file: self._kept(file, stored.get(file, {})) for file in files}
             if self.update:
-                write(package, {file: self._updated(file, kept[file]) for file in files})
+                write(
+                    self.folder, package, {file: self._updated(file, kept[file]) for file in files}
+                )
                 continue
             self.stale += [
                 f"{file}::{key}"
@@ -225,7 +260,7 @@ class MessageFiles:
         """Return stored messages that this session says nothing about."""
         tests = self.tests.get(file)
         if tests is None:
-            return stored if (FOLDER.parent / file).exists() else {}
+            return stored if (self.folder.parent / file).exists() else {}
         kept = {}
         for key, text in stored.items():
             test = re.sub(r" #\d+$", "", key)
