@@ -254,7 +254,7 @@ def test_a_gate_decides_on_gaps(tmp_path: Path) -> None:
     assert both.checks["bound"].to_list()[1] == first["bound"]
 
 
-def test_a_gate_says_why_it_does_not_decide(tmp_path: Path, refusal) -> None:
+def test_a_gate_says_why_it_does_not_decide(refusal) -> None:
     fair = rf.evaluate(JUDGED, FAIR, "mrr")
     checks = rf.gate(JUDGED, UNFAIR, fair, f"{GAP}: no worse than -5%", queries=USERS).checks
     assert checks["status"].item() == "undecided"

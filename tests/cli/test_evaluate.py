@@ -213,7 +213,7 @@ def test_results_and_tables_at_an_address(s3_environment, tmp_path: Path, refuse
     refused(*asked, "--summary", run)
 
 
-def test_options_for_an_address_on_the_shell(s3, tmp_path: Path, refused) -> None:
+def test_options_for_an_address_on_the_shell(s3, refused) -> None:
     run = s3.put("cli/dense.parquet", DENSE.read_bytes())
     reached = [f"--storage-option={name}={value}" for name, value in s3.options.items()]
     target = "s3://shop/cli/dense.trec"

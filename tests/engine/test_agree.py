@@ -127,7 +127,7 @@ def test_columns_may_differ_by_side() -> None:
     assert rf.agree(a, b, "overlap@1", columns=names)["overlap@1"] == 1.0
 
 
-def test_ranks_without_scores_are_enough(refusal) -> None:
+def test_ranks_without_scores_are_enough() -> None:
     a = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("xyz"), "rank": [1, 2, 3]})
     b = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": list("xzy"), "position": [1, 2, 3]})
     result = rf.agree(a, b, ["kendall_tau", "pearson", "rbo"])

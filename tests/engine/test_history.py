@@ -68,7 +68,7 @@ def test_folders_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     assert twice.n_unique() == 2
 
 
-def test_other_judgments_are_noticed(tmp_path: Path) -> None:
+def test_other_judgments_are_noticed() -> None:
     other = {"q1": {"a": 1}, "q2": {"b": 2, "c": 1}}
     results = [rf.evaluate(qrels, RUNS["first"], "mrr") for qrels in (QRELS, QRELS, other)]
     found = rf.history(results, order="given")

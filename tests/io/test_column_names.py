@@ -95,9 +95,6 @@ def test_a_column_can_be_mapped_to_one_that_would_be_taken_for_another() -> None
     assert result.means == rf.evaluate(QRELS, RUN, METRICS).means
 
 
-HAS = "it has 'query_id', 'doc_id', 'score'."
-
-
 @pytest.mark.parametrize(
     ("run", "columns"),
     [

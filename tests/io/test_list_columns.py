@@ -265,7 +265,7 @@ def test_a_filter_is_applied_to_what_was_unrolled() -> None:
     assert found["query_id"].to_list() == ["u1", "u2"]
 
 
-def test_every_function_takes_lists(tmp_path: Path) -> None:
+def test_every_function_takes_lists() -> None:
     other = ONLY_LISTS.with_columns(pl.col("recommendations").list.reverse())
     long_other = LISTED.reverse().sort("query_id", maintain_order=True)
     rows: dict[str, Any] = {"order": "rows"}

@@ -68,7 +68,7 @@ def test_a_folder_without_splits_is_no_collection(tmp_path: Path, refusal) -> No
     refusal(rf.evaluate, folder, RUN)
 
 
-def test_a_score_is_a_grade_beside_a_corpus_id_alone(tmp_path: Path, refusal) -> None:
+def test_a_score_is_a_grade_beside_a_corpus_id_alone(refusal) -> None:
     frame = pl.LazyFrame({"query-id": ["q"], "corpus-id": ["d"], "score": [1]})
     graded = with_grades(frame, InputNames(frame.collect_schema()))
     assert graded is not None

@@ -132,7 +132,7 @@ def test_rows_that_are_too_long_or_short(tmp_path: Path, refusal) -> None:
     refusal(rf.evaluate, tmp_path / "qrels.csv", {"q1": {"d1": 1}})
 
 
-def test_a_table_of_queries_has_a_header(tmp_path: Path) -> None:
+def test_a_table_of_queries_has_a_header() -> None:
     table = open_delimited(
         [io.BytesIO(b"f1,f2\n1,2\n")], InputRequest("queries", "it"), separators=",;"
     )

@@ -59,7 +59,7 @@ def test_judgments_as_an_object_are_grades(tmp_path: Path) -> None:
     assert found.rows() == [("q1", "a", 2), ("q1", "b", 0)]
 
 
-def test_lists_of_documents_stay_an_object(tmp_path: Path) -> None:
+def test_lists_of_documents_stay_an_object() -> None:
     held = open_json([io.BytesIO(b'{"q1": ["a", "b"], "q2": []}')], InputRequest("run", "it"))
     assert held.by_query == {"q1": ["a", "b"], "q2": []}
 
@@ -78,7 +78,7 @@ def test_several_documents_are_one(tmp_path: Path, refusal) -> None:
     refusal(open_table, str(tmp_path / "*.json"), "run")
 
 
-def test_ids_may_be_numbers_and_columns_lists(tmp_path: Path) -> None:
+def test_ids_may_be_numbers_and_columns_lists() -> None:
     text = '[{"query_id": 1, "doc_id": "a", "tags": ["x"]}, {"query_id": "b", "doc_id": 2}]'
     held: Any = open_json([io.BytesIO(text.encode())], InputRequest("run", "it"))
     assert held.frame.collect()["query_id"].to_list() == ["1", "b"]

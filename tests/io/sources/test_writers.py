@@ -64,7 +64,7 @@ def test_another_ending_is_refused_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_frame_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, refusal) -> None:
+def test_a_frame_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     target = tmp_path / "x.csv"
     target.write_text("old")
     nested = RUN.with_columns(score=pl.concat_list("score", "rank"))
