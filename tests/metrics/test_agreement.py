@@ -159,7 +159,7 @@ def test_the_weight_of_the_top() -> None:
     [
         lambda: rf.rbo_weight(1.0, 3),
         lambda: rf.rbo_weight(0.5, 0),
-        lambda: rf.rbo_weight(0.5, 3, of="all"),
+        lambda: rf.rbo_weight(0.5, 3, of="all"),  # pyright: ignore[reportArgumentType]
         lambda: rf.rbo_p(1.5, 3),
         lambda: rf.rbo(p=1),
         lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "rbo(ties=x)"),
