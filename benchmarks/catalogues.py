@@ -31,7 +31,7 @@ TASTES = 50
 GENRES = 8
 SEED = 2026
 PROCESSES = 2
-MARKS = ("<!-- catalogues -->", "<!-- /catalogues -->")
+MARK = "catalogues"
 METRICS = {
     f"coverage@{K}": "coverage, also count=true",
     f"gini@{K}": "gini",
@@ -82,7 +82,7 @@ def catalogue_of(rng: np.random.Generator, documents: int) -> Catalogue:
     items = pl.DataFrame(
         {"doc_id": [f"d{at:05}" for at in range(documents)], "genre": genres.astype(str)}
     )
-    return Catalogue.of(None, items, None)
+    return Catalogue.from_inputs(None, items, None)
 
 
 def counted(of: tuple[Ints, ...], group: Ints, catalogue: Catalogue) -> OverDocuments:
@@ -92,7 +92,7 @@ def counted(of: tuple[Ints, ...], group: Ints, catalogue: Catalogue) -> OverDocu
     known = np.bincount(group[lists] * size + numbers, minlength=BUCKETS * size)
     sets = catalogue.value_sets("genre")
     exposed = ValueExposure.empty(BUCKETS, sets.count, K)
-    exposed.add(sets.of_rows(numbers), rank, lists, group)
+    exposed.add(sets.look_up(numbers), rank, lists, group)
     exposure = Exposure(
         (K,),
         BUCKETS,
@@ -182,7 +182,7 @@ def main() -> None:
     table = simulate(options.experiments)
     print(table)
     if options.write is not None:
-        write(options.write, table, MARKS)
+        write(options.write, table, MARK)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from rankframe.core.options import GapKind
 from rankframe.stats.gaps import gap_between, gap_change
 
 SEED = 2019
-_MARKS = ("<!-- gap differences -->", "<!-- /gap differences -->")
+_MARK = "gap differences"
 _AT_ONCE = 10
 SLICED = ((2, 50), (2, 500), (5, 50), (5, 500), (20, 50), (10, 50))
 KINDS: tuple[GapKind, ...] = ("range", "mean")
@@ -214,7 +214,7 @@ def main() -> None:
     tables = simulate(options.experiments, options.processes)
     print(tables)
     if options.write is not None:
-        write(options.write, tables, _MARKS)
+        write(options.write, tables, _MARK)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,6 @@ GROUPED = 256  # at most so many groups, where there are more queries than group
 PERMUTATIONS = 1_000
 LEVEL = 0.05
 _AT_ONCE = 20
-_MARKS = ("<!-- simulation -->", "<!-- /simulation -->")
 
 # --- What values look like. A query's value follows from a number that is normal by itself and
 # correlated between systems; a system is better where that number is shifted.
@@ -289,6 +288,48 @@ def tests(experiment: int, rng: np.random.Generator) -> Outcomes:
     return found
 
 
+# Pairs of distributions with the same mean and different shapes, by their inverses.
+SHAPES: dict[str, tuple[Kind, Kind]] = {
+    "Beta(2, 6) against Beta(½, 1½)": (
+        lambda u: betaincinv(2, 6, u),
+        lambda u: betaincinv(0.5, 1.5, u),
+    ),
+    "35% zeros, else Beta(2, 2), against Beta(2, 4.15)": (
+        lambda u: np.where(u < 0.35, 0.0, np.interp((u - 0.35) / 0.65, *_beta())),
+        lambda u: betaincinv(2, 54 / 13, u),
+    ),
+    "0, ½, 1 against 0, ¼, ½, 1": (
+        lambda u: np.array([0, 0.5, 1])[np.searchsorted([0.4, 0.6], u)],
+        lambda u: np.array([0, 0.25, 0.5, 1])[np.searchsorted([0.15, 0.35, 0.75], u)],
+    ),
+}
+
+
+def shapes(experiment: int, rng: np.random.Generator) -> Outcomes:
+    """Test two systems with the same mean and different distributions of values."""
+    found: Outcomes = {}
+    for n in (50, 200, 2_000):
+        ids, column = query_ids(experiment, n), f"n = {n:,}"
+        u = ndtr(numbers(rng, n, 2, tied=0)[1])
+        drawn = {label: (first(u[0]), second(u[1])) for label, (first, second) in SHAPES.items()}
+        systems = {
+            name: pl.DataFrame({"query_id": ids, **{label: v[at] for label, v in drawn.items()}})
+            for at, name in enumerate("ab")
+        }
+        for test in TESTS:
+            table = _tested(systems, test, None).select("metric", "p_value", "difference")
+            for label, p_value, difference in table.iter_rows():
+                found[f"{label}: {test}", column] = p_value < LEVEL
+                if test == "t":
+                    found[f"{label}: t, one-sided, upper", column] = (
+                        p_value < 2 * LEVEL and difference > 0
+                    )
+                    found[f"{label}: t, one-sided, lower", column] = (
+                        p_value < 2 * LEVEL and difference < 0
+                    )
+    return found
+
+
 def families(experiment: int, rng: np.random.Generator) -> Outcomes:
     """Many comparisons at once, of systems that do not differ: is anything called significant?"""
     found: Outcomes = {}
@@ -461,6 +502,12 @@ STUDIES = {
         "Percent of 95% intervals that contain the true gap",
         lambda share, _: share < 0.93,
     ),
+    "shapes": Study(
+        shapes,
+        "Tests between distributions of different shapes",
+        "Percent of p values below 0.05 between systems with equal means",
+        _alarms,
+    ),
 }
 
 
@@ -480,7 +527,7 @@ def as_table(study: Study, counts: Mapping[tuple[str, str], tuple[int, int]]) ->
             cell = f"{100 * share:.1f} ± {100 * math.sqrt(share * (1 - share) / trials):.1f}"
             cells.append(f"**{cell}**" if study.strange(share, row) else cell)
         lines.append(f"| {' | '.join([row, *cells])} |")
-    return "\n".join([f"### {study.title}", "", f"{study.shows}:", "", *lines, ""])
+    return "\n".join([f"{study.shows}:", "", *lines, ""])
 
 
 def run_some(task: tuple[str, int, int]) -> dict[tuple[str, str], tuple[int, int]]:
@@ -495,33 +542,29 @@ def run_some(task: tuple[str, int, int]) -> dict[tuple[str, str], tuple[int, int
     return {cell: (count, last - first) for cell, count in hits.items()}
 
 
-def simulate(experiments: int, names: list[str]) -> str:
-    """Run the studies, and make their tables."""
+def simulate(experiments: int, names: list[str]) -> dict[str, str]:
+    """Run the studies, and return a table for each."""
     # One thread a process: what is run is small, and there are many of them.
     os.environ |= {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    tables = []
+    tables = {}
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
         for name in names:
             start = time.perf_counter()
             parts = range(0, experiments, _AT_ONCE)
             tasks = [(name, at, min(at + _AT_ONCE, experiments)) for at in parts]
             counts: dict[tuple[str, str], tuple[int, int]] = {}
-            for some in pool.imap(run_some, tasks):
-                for cell, (hits, trials) in some.items():
+            for batch in pool.imap(run_some, tasks):
+                for cell, (hits, trials) in batch.items():
                     before = counts.get(cell, (0, 0))
                     counts[cell] = (before[0] + hits, before[1] + trials)
-            tables.append(as_table(STUDIES[name], counts))
+            tables[name] = as_table(STUDIES[name], counts)
             print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    about = (
-        f"{experiments:,} experiments a cell, ± Monte Carlo standard error. Bold: intervals that "
-        "cover outside 93–97%, and errors above 7% where 5% is allowed."
-    )
-    return "\n".join([about, "", *tables])
+    return tables
 
 
-def write(path: Path, tables: str, marks: tuple[str, str] = _MARKS) -> None:
-    """Into a page between its marks, or as a page."""
-    first, last = marks
+def write(path: Path, tables: str, name: str) -> None:
+    """Write tables into a page between the marks of this name, or as a page."""
+    first, last = f"<!-- {name} -->", f"<!-- /{name} -->"
     page = path.read_text(encoding="utf-8") if path.exists() else f"{first}\n{last}\n"
     before, found, rest = page.partition(first)
     after = rest.partition(last)[2]
@@ -538,9 +581,10 @@ def main() -> None:
     parser.add_argument("--write", type=Path, default=None, help="a page to put the tables into")
     options = parser.parse_args()
     tables = simulate(200 if options.quick else options.experiments, options.only)
-    print(tables)
+    print("\n".join(tables.values()))
     if options.write is not None:
-        write(options.write, tables)
+        for name, table in tables.items():
+            write(options.write, table, f"simulated {name}")
 
 
 if __name__ == "__main__":

@@ -980,7 +980,7 @@ def rbo_weights() -> Outputs:
     depths = (1, 2, 10, 100)
     return {
         "top": [rf.rbo_weight(p=p, d=d) for p in (0.5, 0.9, 0.98) for d in depths],
-        "rank": [rf.rbo_weight(p=p, d=d, of="rank") for p in (0.5, 0.9, 0.98) for d in depths],
+        "rank": [rf.rbo_weight(p=p, d=d, single=True) for p in (0.5, 0.9, 0.98) for d in depths],
         "p": [rf.rbo_p(weight=w, d=d) for w in (0.5, 0.95) for d in depths[1:]],
     }
 

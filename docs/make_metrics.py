@@ -1,10 +1,12 @@
-"""What follows from the registry: the reference in docs/metrics.md, and
-src/rankframe/__init__.pyi, in which type checkers and editors find the public names.
+"""Write the metric reference (docs/metrics.md) and the public names for type checkers and editors
+(src/rankframe/__init__.pyi).
 """
 
 from __future__ import annotations
 
 import builtins
+import inspect
+import sys
 import textwrap
 from collections import defaultdict
 from pathlib import Path
@@ -21,26 +23,22 @@ HEADER = """<!-- Written by docs/make.py. -->
 
 # Metric reference
 
-`rankframe metrics NAME` shows the same.
+`rankframe metrics NAME` shows an entry of this page.
 
-Per query: a judged document has a grade g and is *relevant* if g > 0 (or g ≥ `rel`). R is the
-number of relevant documents, N of judged non-relevant ones, n of retrieved ones; i is a rank from 1
-and found(i) the number of relevant documents at ranks 1 to i. Every metric also takes `average=`:
-`macro` (the mean over queries), `micro` (Σ numerators / Σ denominators, for ratios), `geometric`,
-`weighted` or `sum`; for `evaluate` and `agree` also `median`, `min`, or what a tenth of the queries
-is below, `average=quantile(q=0.1)`.
+A judged document of a query has a grade g, and is *relevant* if g > 0 (or g ≥ `rel`). R is the
+number of relevant documents, N the number of judged non-relevant documents, n the number of
+retrieved documents. i is a rank from 1, and found(i) the number of relevant documents at ranks 1 to
+i. Every metric also takes `average=`: `macro` (the mean over queries), `micro` (Σ numerators /
+Σ denominators, for ratios), `geometric`, `weighted` or `sum`; for `evaluate` and `agree` also
+`median`, `min`, or a quantile such as `average=quantile(q=0.1)`.
 
-Metrics of what was shown look at every document of a list, judged or not, those of the catalogue
-at every document over all lists: `train` are interactions from before, `items` the documents that
-could be shown, with their attributes ([frames](reference/frames.md)).
+`gap(ndcg@10, by=group)` is the gap between the averages of a metric over slices by an attribute of
+`queries`: the largest average less the smallest, or, with `kind=mean`, the mean difference of two.
+The metric must have values per query. Slices of fewer than 30 queries are left out and counted in
+the ledger. A smaller gap is better: `compare` tests the difference of two gaps, `gate` decides on
+it ([intervals and tests](statistics.md#gaps)).
 
-`gap(ndcg@10, by=group)`, of any metric that has values per query, is how far its averages over
-slices by an attribute of `queries` are apart: the largest less the least; with `kind=mean`, the
-mean difference of two. Slices of fewer than 30 queries are left out, and the ledger says so. A
-smaller gap is better: `compare` tests the difference of two, `gate` decides on it
-([intervals and tests](statistics.md#gaps)).
-
-Each is a function of its name, `rf.ndcg(k=10)`, and is read by the other names that stand here.
+Each metric is also a function, `rf.ndcg(k=10)`. The parser also accepts its other names below.
 """
 STUB_HEADER = '"""The public names for type checkers, written by docs/make.py."""\n\n'
 
@@ -57,8 +55,12 @@ def page() -> str:
     """The reference."""
     parts = [HEADER, families(), ""]
     for family in get_args(Family):
+        definitions = [d for d in REGISTRY.values() if d.family == family]
+        module = sys.modules[definitions[0].build.__module__]
+        _, _, notation = (inspect.getdoc(module) or "").partition("\n\n")
         parts.append(f"## {family}\n")
-        parts += [_entry(d) for d in REGISTRY.values() if d.family == family]
+        parts += [f"{notation}\n"] if notation else []
+        parts += map(_entry, definitions)
     return "\n".join(parts)
 
 

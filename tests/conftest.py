@@ -15,10 +15,111 @@ from tests.support import postgres_server
 from tests.support.browser import chromium
 from tests.support.messages import Messages
 
+TESTS = Path(__file__).parent
 SMALL = 60_000
 FEW_KILLS = 16
-# Random inputs, by what tests call their seeds; and how many of them are one test.
-FEW, TOGETHER = {"seeds": 200, "calls": 80}, 40
+# Random inputs, by the names of the seeds in tests: how many are tried with `--all`, and how many
+# without. TOGETHER inputs are one test.
+RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 80, "calls": 40}, 40
+
+# Tests that run with `--all` only, by reason: the beginnings of their names, from tests/ on. A file
+# or folder is not even imported without `--all`. Tests that use one of SLOW_FIXTURES are slow, too,
+# and so are those with `@pytest.mark.slow`: what measures the process (memory, kills, signals).
+SLOW_FIXTURES = {"browser", "postgres", "s3", "site", "spark"}
+SLOW = {
+    "large inputs": (
+        "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[deep-",
+        "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[single-",
+        "kernel/test_ranking.py::test_one_row_of_a_deep_query_where_all_scores_are_equal",
+        "kernel/test_tables.py::test_threads_do_not_share_a_table",
+        "metrics/test_agreement.py::test_queries_do_not_touch_each_other",
+        "engine/test_memory.py::test_all_that_take_a_limit_read_large_text_so",
+        "engine/test_memory.py::test_text_that_is_larger_than_the_limit_gives_the_same_bits",
+        "analysis/fusion/test_partitions.py::test_a_large_input_takes_more_and_gives_the_same",
+        "analysis/curves/test_area.py::test_a_thinned_roc_curve_looks_the_same",
+    ),
+    # One pass over formats, orders and partitions is in the fast part of contracts/test_bits.py.
+    "the same bits again": (
+        "analysis/fusion/test_fuse.py::test_same_bits",
+        "analysis/tuning/test_tune.py::test_blocks_change_nothing",
+        "analysis/tuning/test_tune.py::test_pieces_and_threads_change_no_bit",
+        "contracts/test_bits.py::test_threads_have_the_same_hash",
+        "contracts/test_groups.py::test_the_same_bits_in_pieces_and_in_any_order",
+        "engine/test_agree.py::test_any_number_of_pieces_and_any_row_order_give_the_same_bits",
+        "engine/test_evaluate.py::test_any_number_of_threads_gives_the_same_bits",
+        "engine/test_evaluation.py::test_threads_change_nothing",
+        "engine/test_finish.py::test_any_number_of_threads_gives_the_same_bits",
+        "engine/test_partitions.py::test_any_length_of_stretches_gives_the_same_bits",
+        "engine/test_partitions.py::test_a_small_limit_means_pieces_and_the_same_result",
+        "engine/test_partitions.py::test_any_number_of_pieces_and_any_row_order_give_the_same_bits",
+        "engine/test_result.py::test_in_pieces_files_have_the_same_bytes",
+        "io/sources/test_arrow_tables.py::test_in_pieces_too",
+        "io/test_list_columns.py::test_the_same_bits_as_the_long_form[True-8MB]",
+        "io/test_roll_up.py::test_all_forms_layouts_and_pieces_give_the_same_bits[kept]",
+    ),
+    "many rounds": (
+        "analysis/test_unjudged.py::test_scenarios_by_brute_force[1",
+        "analysis/test_unjudged.py::test_scenarios_by_brute_force[2",
+        "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[p",
+        "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[m",
+        "analysis/tuning/test_tune.py::test_what_is_trained_never_sees_what_it_is_valued_by",
+        "io/sources/test_spool.py::test_random_blanks_and_blocks",
+        "stats/test_bootstrap.py::test_poisson_weights_have_mean_and_variance_1",
+        "stats/test_gaps.py::test_intervals_cover_where_there_is_no_gap",
+        "stats/test_ordered_values.py::test_intervals_cover_at_least_as_often_as_they_say",
+    ),
+    "crowds, forks and other processes": (
+        "cli/test_app.py::test_a_reader_that_leaves_early_is_no_error",
+        "cli/test_gate.py::test_what_becomes_of_its_output_is_no_verdict",
+        "cli/test_process.py",
+        "contracts/test_crowds.py::test_processes_that_are_spawned_after_an_evaluation",
+        "contracts/test_import.py::test_everything_is_there_with_a_star_but_hides_no_builtin",
+        "contracts/test_kills.py",
+        "core/test_allocators.py",
+        "core/test_forks.py",
+        "engine/test_partitions.py::test_a_full_disk_is_said_to_be_full_and_nothing_is_left",
+        "io/test_outputs.py::test_what_was_set_aside_by_a_killed_process_is_put_back",
+        "trec_eval/test_lines.py::test_a_full_disk_is_said_in_one_line",
+        "trec_eval/test_lines.py::test_a_reader_that_leaves_early_is_no_error",
+        "trec_eval/test_lines.py::test_lines_stay_in_order_on_the_way_to_a_file",
+    ),
+    "servers and networks": (
+        "io/sources/test_databases.py::test_the_password_is_nowhere_in_what_is_made",
+        "io/test_remote.py",
+    ),
+    "pages, charts of the pages, and what is generated": (
+        "cli/test_app.py::test_examples_run[demo]",
+        "cli/test_app.py::test_examples_run[plot]",
+        "cli/test_app.py::test_examples_run[report]",
+        "cli/test_demo.py::test_what_to_try_next_works",
+        "contracts/test_docs.py::test_charts_are_drawn_by_one_command",
+        "contracts/test_docs.py::test_what_is_generated_is_up_to_date",
+        "contracts/test_docs.py::test_what_is_stale_is_named_and_mended",
+        "contracts/test_pages.py",
+        "contracts/test_readme.py",
+        "contracts/test_site.py",
+    ),
+    # The engine that draws charts takes up to a second for each.
+    "drawings again": (
+        "present/charts/test_canvas.py::test_long_curves_are_thinned",
+        "present/charts/test_draw.py::test_every_chart_is_drawn_of_files",
+        "present/charts/test_draw.py::test_every_format_is_drawn",
+        "present/charts/test_draw.py::test_the_same_input_gives_the_same_bytes",
+        "present/charts/test_offline_charts.py",
+        "present/report/test_drawings.py",
+        "present/report/test_in_browser.py",
+        "present/report/test_report.py::test_a_report_keeps_the_best_of_duplicates_everywhere",
+        "present/report/test_report.py::test_a_report_of_lists_that_are_cut",
+        "present/report/test_report.py::test_a_verdict_on_every_run_beside_the_baseline",
+        "present/report/test_report.py::test_of_many_queries_curves_are_of_a_sample",
+        "present/report/test_report.py::test_the_same_data_gives_the_same_page",
+    ),
+    "oracles that compile themselves": (
+        "against/test_ranx.py",
+        "against/test_ranx_fusion.py",
+    ),
+}  # fmt: skip
+WHOLE_FILES = {name for names in SLOW.values() for name in names if "::" not in name}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,29 +147,51 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0,
         help="measure peaks of memory, with so many times 2.5M rows and 320 MB: 8, say",
     )
-    parser.addoption(
-        "--all",
-        action="store_true",
-        help="also what measures the process: peaks of memory, kills, signals",
-    )
+    parser.addoption("--all", action="store_true", help="also the tests that are slow")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files of slow tests, unless all tests are asked for."""
+    if config.getoption("--all") or not collection_path.is_relative_to(TESTS):
+        return None
+    return collection_path.relative_to(TESTS).as_posix() in WHOLE_FILES or None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests that measure the process, which take minutes, unless they are asked for."""
+    """Mark tests as slow by the table, and leave them out unless all tests are asked for."""
+    beginnings = tuple(name for names in SLOW.values() for name in names)
+    names = [item.nodeid.removeprefix("tests/") for item in items]
+    if config.getoption("--all") and config.args_source is config.ArgsSource.TESTPATHS:
+        stale = [b for b in beginnings if not any(name.startswith(b) for name in names)]
+        if stale:
+            raise pytest.UsageError(f"tests/conftest.py: no test begins with {stale[0]!r}")
+    for item, name in zip(items, names, strict=True):
+        fixtures = getattr(item, "fixturenames", ())
+        if name.startswith(beginnings) or not SLOW_FIXTURES.isdisjoint(fixtures):
+            item.add_marker(pytest.mark.slow)
     if not config.getoption("--all"):
-        left_out = pytest.mark.skip(reason="measures the process (memory, kills, signals): --all")
-        for item in items:
-            if item.get_closest_marker("process"):
-                item.add_marker(left_out)
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        if slow:
+            config.hook.pytest_deselected(items=slow)
+            items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Seeds of random inputs, some in each test, so that workers share them."""
-    for name in FEW.keys() & set(metafunc.fixturenames):
-        count = int(str(metafunc.config.getoption("inputs") or FEW[name]))
-        starts = range(0, count, TOGETHER)
-        batches = [range(start, min(start + TOGETHER, count)) for start in starts]
-        metafunc.parametrize(name, batches, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
+    for name in RANDOM_INPUTS.keys() & set(metafunc.fixturenames):
+        asked = metafunc.config.getoption("inputs")
+        count = int(str(asked or RANDOM_INPUTS[name]))
+        fast = count if asked else FEWER[name]
+        batches = [
+            pytest.param(
+                range(start, min(start + TOGETHER, count)),
+                marks=[pytest.mark.slow] if start >= fast else [],
+                id=f"{start}-{min(start + TOGETHER, count) - 1}",
+            )
+            for start in range(0, count, TOGETHER)
+        ]
+        metafunc.parametrize(name, batches)
 
 
 @pytest.fixture

@@ -6,7 +6,9 @@ import io
 import os
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
@@ -20,19 +22,41 @@ MAIN = "from rankframe.cli import main; main()"
 
 
 def rankframe(*args: object, stdin: bytes | None = None, width: int = 100) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a call; in this process, unless it reads standard input."""
-    if stdin is not None or "-" in args:
-        return in_a_process(*args, stdin=stdin or b"", width=width)
+    """Return exit code, stdout and stderr of a call in this process; stdin is a pipe."""
     raw, err = io.BytesIO(), io.StringIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
     hook = sys.unraisablehook
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pipe(stdin or b"") as piped,
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        patch.setattr(sys, "stdin", piped)
         patch.setenv("COLUMNS", str(width))
         patch.setattr(sys, "argv", ["rankframe", *map(str, args)])
         with pytest.raises(SystemExit) as ended:
             main()
     sys.unraisablehook = hook
     return ended.value.code or 0, raw.getvalue().decode(), err.getvalue()  # pyright: ignore[reportReturnType]
+
+
+@contextmanager
+def pipe(content: bytes) -> Iterator[io.TextIOWrapper]:
+    """Open the end of a pipe that somebody writes into meanwhile."""
+    end, start = os.pipe()
+
+    def write() -> None:
+        with suppress(BrokenPipeError), os.fdopen(start, "wb") as file:
+            file.write(content)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        with os.fdopen(end, encoding="utf-8") as file:
+            yield file
+    finally:
+        thread.join()
 
 
 def in_a_process(*args: object, stdin: bytes = b"", width: int = 100) -> tuple[int, str, str]:

@@ -135,7 +135,7 @@ def signalled(kind: signal.Signals, wait: str, scratch: Path) -> tuple[int, byte
     return child.returncode, err
 
 
-@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize(
     "wait",
@@ -152,13 +152,13 @@ def test_a_signal_ends_it_and_its_temporary_files(
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.process
+@pytest.mark.slow
 def test_a_signal_that_is_to_be_ignored_is(tmp_path: Path) -> None:
     line = f"trap '' HUP; export TMPDIR={tmp_path}; % & sleep 0.3; kill -HUP $!; wait $!"
     assert in_a_shell("import time; time.sleep(1); return 0", line) == (0, "", "")
 
 
-@pytest.mark.process
+@pytest.mark.slow
 def test_a_signal_while_packages_are_imported_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text("print('importing', flush=True)\nimport time\ntime.sleep(60)")
     code = f"{START}def work():\n    import slow\nguarded(work)"
@@ -175,7 +175,7 @@ def test_a_signal_while_packages_are_imported_is_no_traceback(tmp_path: Path) ->
     assert (child.returncode, err) == (130, b"")
 
 
-@pytest.mark.process
+@pytest.mark.slow
 def test_a_reader_that_is_slow_gets_everything() -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)

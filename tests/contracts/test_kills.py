@@ -24,7 +24,7 @@ import pytest
 import rankframe as rf
 from tests.support.nursery import Case, Ended, Nursery
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.slow
 
 KILLED = -signal.SIGKILL
 FEW = 16

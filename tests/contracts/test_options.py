@@ -22,26 +22,18 @@ from rankframe.core.options import (
     declared,
 )
 
-# What each public function takes: the groups that declare it, all of them where nothing else stands
-# in FEWER.
-TAKERS: dict[str, tuple[type[Options], ...]] = {
-    "evaluate": (Policies, Intervals, Storage),
-    "agree": (PairPolicies, Intervals, Storage),
-    "compare": (SharedPolicies, Comparing, Intervals, Storage),
-    "gate": (SharedPolicies, Comparing, Storage),
-    "tune": (SharedPolicies, Comparing, Intervals, Storage),
-    "diff": (Policies, Storage),
-    "curve": (Policies, Intervals, Storage),
-    "report": (SharedPolicies, Comparing, Intervals, Storage),
-    "fuse": (FusionPolicies, Storage),
-    "judge": (Policies, Storage),
-    "retrieved": (Policies, Storage),
-    "exposure": (Policies, Storage),
-    "pair": (PairPolicies, Storage),
-    "stack": (FusionPolicies, Storage),
-    "spark.evaluate": (Policies, Intervals),
-    "spark.agree": (PairPolicies, Intervals),
-    "spark.fuse": (FusionPolicies,),
+
+def public(name: str) -> Callable[..., Any]:
+    """A public function by its name."""
+    package, _, last = name.rpartition(".")
+    return getattr(getattr(rf, package) if package else rf, last)
+
+
+NAMES = [name for name in dir(rf) if name not in ("plot", "spark")]
+NAMES += [f"spark.{name}" for name in rf.spark.__all__]
+# The groups that declare what each public function takes.
+GROUPS: dict[str, tuple[type[Options], ...]] = {
+    name: groups for name in NAMES if (groups := getattr(public(name), "option_groups", ()))
 }
 # Without what has no effect on them: frames without policies for averages, a gate without tests.
 FEWER: dict[str, set[str]] = {
@@ -57,13 +49,7 @@ FEWER: dict[str, set[str]] = {
 }  # fmt: skip
 # Defaults that differ from the declared ones.
 OTHERWISE = {("curve", "ci"): None}
-every_function = pytest.mark.parametrize("name", TAKERS)
-
-
-def public(name: str) -> Callable[..., Any]:
-    """A public function by its name."""
-    package, _, last = name.rpartition(".")
-    return getattr(getattr(rf, package) if package else rf, last)
+every_function = pytest.mark.parametrize("name", GROUPS)
 
 
 def keywords(name: str) -> dict[str, Any]:
@@ -73,23 +59,22 @@ def keywords(name: str) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def test_every_function_with_options_is_listed() -> None:
-    names = [name for name in dir(rf) if name not in ("plot", "spark")]
-    names += [f"spark.{name}" for name in rf.spark.__all__]
+def test_every_function_with_options_declares_them() -> None:
     taking = {
         name
-        for name in names
+        for name in NAMES
         if inspect.isfunction(public(name))
         and "options" in inspect.unwrap(public(name)).__annotations__
     }
-    assert taking == set(TAKERS)
+    assert taking == set(GROUPS)
+    assert {"evaluate", "compare", "fuse", "judge", "spark.evaluate"} <= taking
 
 
 @every_function
 def test_a_function_takes_every_option_of_its_groups(name: str) -> None:
     options = {
         info.name: info
-        for group in TAKERS[name]
+        for group in GROUPS[name]
         for info in declared(group)
         if info.name not in FEWER.get(name, ())
     }
@@ -102,7 +87,7 @@ def test_a_function_takes_every_option_of_its_groups(name: str) -> None:
         assert default == OTHERWISE.get((name, option), info.default), option
         assert type(default) in (type(info.default), type(None)), option
         assert f" {option}: {info.sentence}" in documentation, option
-    for group in TAKERS[name]:
+    for group in GROUPS[name]:
         assert f" {group.title}: " in documentation
 
 
@@ -120,7 +105,6 @@ def test_every_argument_is_documented(name: str) -> None:
         (core.SharedPolicyOptions, SharedPolicies),
         (core.PairPolicyOptions, PairPolicies),
         (core.IntervalOptions, Intervals),
-        (core.ComparisonOptions, Comparing),
         (core.StorageOptions, Storage),
         (FuseOptions, FusionPolicies),
     ],
@@ -130,6 +114,11 @@ def test_a_typed_dict_has_what_its_group_declares(typed: Any, group: type[Option
     if typed is FuseOptions:
         types |= get_type_hints(core.StorageOptions)
     assert get_type_hints(typed) == types
+
+
+def test_typed_dicts_have_what_comparing_declares() -> None:
+    types = get_type_hints(core.SignificanceOptions) | get_type_hints(core.UnpairedOptions)
+    assert types == {info.name: info.type for info in declared(Comparing)}
 
 
 def test_the_stacked_frame_takes_what_it_holds() -> None:

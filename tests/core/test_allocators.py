@@ -83,7 +83,7 @@ with freed_at_once():
 
 
 @needs_jemalloc
-@pytest.mark.process
+@pytest.mark.slow
 def test_nothing_stays_of_what_was_freed() -> None:
     done = subprocess.run([sys.executable, "-c", CHURN], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 4 << 20

@@ -206,5 +206,5 @@ def test_a_run_in_the_place_of_judgments_is_noticed(columns: list[str], message:
 
 def test_no_message_has_a_password() -> None:
     error = OutputError("cannot reach ", "postgresql://ann:p@ss/w:rd@host/db?password=word&x=1.")
-    assert str(error) == "cannot reach postgresql://ann:***@host/db?password=***&x=1."
+    assert str(error) == "cannot reach postgresql://host/db."
     assert pickle.loads(pickle.dumps(error)).message(flags=True) == str(error)

@@ -9,6 +9,7 @@ from rankframe.core.messages import (
     Role,
     did_you_mean,
     listing,
+    masked,
     nearest,
     sentences,
     shorten,
@@ -75,10 +76,10 @@ def test_the_nearest_name_without_regard_to_case() -> None:
     assert did_you_mean("zzz", known) == ""
 
 
-def test_lists_say_how_many_more_there_are(message) -> None:
+def test_lists_say_how_many_more_there_are() -> None:
     assert listing([]) == "nothing"
     assert listing(["a", "it's"]) == "'a', \"it's\""
-    message(listing([str(n) for n in range(14)], limit=3))
+    assert listing([str(n) for n in range(14)], limit=3) == "'0', '1', '2', and 11 more"
     assert listing(["x" * 500]) == f"'{'x' * 79}…'"
 
 
@@ -92,10 +93,10 @@ def test_what_is_too_long_is_not_compared_with_names() -> None:
     assert nearest("n" * 20_000, ["ndcg"]) == []
 
 
-def test_values_are_shown_as_far_as_they_fit(message) -> None:
+def test_values_are_shown_as_far_as_they_fit() -> None:
     assert shown({"a": 1}) == "{'a': 1}"
     assert len(shown("x" * 1000)) == 80
-    message(shown(10**5000))
+    assert shown(10**5000) == "a number of thousands of digits"
 
 
 @pytest.mark.parametrize(
@@ -127,5 +128,27 @@ def test_what_differs_is_said(run: list[str], qrels: list[str], said: str) -> No
         (["007"], ["008"]),
     ],
 )
-def test_without_a_sign_the_column_is_asked_for(run: list[str], qrels: list[str], message) -> None:
-    message(why_unlike(run, qrels))
+def test_without_a_sign_the_column_is_asked_for(run: list[str], qrels: list[str]) -> None:
+    assert why_unlike(run, qrels) == "Is the key column right?"
+
+
+@pytest.mark.parametrize(
+    ("address", "printed"),
+    [
+        ("s3://AKIA:SEC/RET+x@bucket/a.parquet", "s3://bucket/a.parquet"),
+        ("postgresql://ann:p@ss/w@host/db#runs", "postgresql://host/db#runs"),
+        ("postgresql://ann:p?q#r@host/db", "postgresql://host/db"),
+        ("postgresql://ann@host/db", "postgresql://host/db"),
+        ("postgresql://host/db?password=x&user=y#runs", "postgresql://host/db#runs"),
+        ("https://x.org:8080/a@b/c?api_key=1", "https://x.org:8080/a@b/c"),
+        ("https://x.org/a?jwt", "https://x.org/a"),
+        ("s3://bucket/key?X-Amz-Signature=1", "s3://bucket/key"),
+        # nothing to hide
+        ("s3://bucket/run?.parquet", "s3://bucket/run?.parquet"),
+        ("gs://bucket/dir@v1/run", "gs://bucket/dir@v1/run"),
+        ("duckdb:shop.db#select '?'", "duckdb:shop.db#select '?'"),
+    ],
+)
+def test_addresses_are_printed_without_secrets(address: str, printed: str) -> None:
+    assert masked(f"cannot read '{address}': no.") == f"cannot read '{printed}': no."
+    assert masked(f"cannot read {address}.") == f"cannot read {printed}."

@@ -156,11 +156,11 @@ def test_only_what_is_asked_for_is_kept() -> None:
     qrels, run = large()
     sides = open_table(qrels, "qrels"), open_table(run, "run")
     found = Lookup.of(*sides, Policies(), ["rank"]).found()
-    assert found.tied_rank is None
-    assert found.score is None
+    assert found.whole.tied_rank is None
+    assert found.whole.score is None
     assert found.pool is None
     found = lookup(qrels, run.drop("score")).found()
-    assert found.tied_rank is not None
+    assert found.whole.tied_rank is not None
     assert found.pool is None
 
 

@@ -322,7 +322,7 @@ needs_linux = pytest.mark.skipif(
 
 
 @needs_linux
-@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "form"),
     [("shuffled", "parquet"), ("shuffled", "trec.gz"), ("contiguous", "parquet")],
@@ -340,7 +340,7 @@ def test_a_limit_is_held(layout: str, form: str, tmp_path: Path) -> None:
 
 
 @needs_linux
-@pytest.mark.process
+@pytest.mark.slow
 def test_a_limit_is_held_whoever_is_slow() -> None:
     """Delays in reading, working and writing, on one core and on two."""
     command = [sys.executable, "-m", "benchmarks.memory_limits", "--runs", "1"]
@@ -366,7 +366,7 @@ CASES = [
 
 
 @needs_linux
-@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "layout", "form"), CASES)
 def test_a_limit_is_held_at_full_size(
     kind: str, layout: str, form: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -391,7 +391,7 @@ def test_a_limit_is_held_at_full_size(
 
 
 @needs_linux
-@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("pipe", [False, True])
 def test_a_gzip_that_unfolds_to_gigabytes(
     pipe: bool, tmp_path: Path, request: pytest.FixtureRequest

@@ -188,7 +188,7 @@ result.write(sys.argv[3])
 """
 
 
-@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("scattered", [True, False])
 def test_a_killed_evaluation_leaves_no_output_and_the_next_one_cleans_up(
     scattered: bool, tmp_path: Path

@@ -10,7 +10,7 @@ from rankframe.engine.retrieved_metrics import RetrievedMetrics
 from rankframe.frames.catalogue import Catalogue
 from rankframe.metrics.names import resolve
 
-NOTHING = Catalogue.of(None, None, None)
+NOTHING = Catalogue.from_inputs(None, None, None)
 
 
 def retrieved(*names: str) -> RetrievedMetrics:

@@ -6,13 +6,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.frames.attributes import Mix, Values, Vectors, cosines, divergence, rows_above
+from rankframe.frames.attributes import (
+    ListedValues,
+    Values,
+    Vectors,
+    cosines,
+    divergence,
+    rows_above,
+)
 
-GENRES = Values.of(pl.Series("genres", [["a", "b", "b"], ["b"], [], None, ["c"]]))
+GENRES = Values.from_series(pl.Series("genres", [["a", "b", "b"], ["b"], [], None, ["c"]]))
 # Two lists: documents 0, 1, an unknown one, 2; and 1, 4, 0.
 CODE = np.array([0, 0, 0, 0, 1, 1, 1])
 DOCS = np.array([0, 1, -1, 2, 1, 4, 0])
-MIX = Mix(GENRES, CODE, DOCS)
+MIX = ListedValues(GENRES, CODE, DOCS)
 
 
 def test_values_of_lists_count_once() -> None:
@@ -36,14 +43,16 @@ def test_which_documents_have_a_value() -> None:
 
 
 def test_single_values_differ_or_not() -> None:
-    single = Mix(Values.of(pl.Series("g", ["x", "y", "x", None])), np.zeros(4, int), np.arange(4))
+    single = ListedValues(
+        Values.from_series(pl.Series("g", ["x", "y", "x", None])), np.zeros(4, int), np.arange(4)
+    )
     assert single.unlike().tolist() == [0, 1, 1, 0]
     assert single.pairs().tolist() == [0, 1, 2, 0]
 
 
 def test_vectors_have_length_1_or_none() -> None:
-    vectors = Vectors.of(pl.Series("v", [[3.0, 4.0], None, [0.0, 0.0], [0.0, 2.0]]))
-    known = vectors.of_rows(np.array([0, 1, -1, 2, 3]))
+    vectors = Vectors.from_series(pl.Series("v", [[3.0, 4.0], None, [0.0, 0.0], [0.0, 2.0]]))
+    known = vectors.look_up(np.array([0, 1, -1, 2, 3]))
     assert known.tolist() == [True, False, False, False, True]
     found = cosines(vectors, known, np.zeros(5, int), np.array([0, 1, -1, 2, 3]))
     assert found.tolist() == [0, 0, 0, 0, 0.8]
@@ -55,7 +64,7 @@ def test_rows_above() -> None:
 
 
 def test_divergence_by_hand() -> None:
-    values = Values.of(pl.Series("g", ["x", "y"]))
+    values = Values.from_series(pl.Series("g", ["x", "y"]))
     shown = (np.array([0, 0]), np.array([0, 1]))
     train = (np.array([0, 1]), np.array([0, -1]), np.array([2.0, 1.0]))
     found = divergence(values, shown, train, 2)
@@ -70,7 +79,7 @@ def random_lists(
     draw = np.random.default_rng(seed)
     sets = [draw.choice(list("abcdefg"), draw.integers(0, 5)).tolist() for _ in range(50)]
     code = np.sort(draw.integers(0, lists, 300))
-    return Values.of(pl.Series("v", sets)), code, draw.integers(-1, 50, 300), draw
+    return Values.from_series(pl.Series("v", sets)), code, draw.integers(-1, 50, 300), draw
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -78,11 +87,11 @@ def test_new_values_are_the_same_by_bits_and_by_sorting(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values, code, docs, _ = random_lists(seed)
-    by_bits = Mix(values, code, docs).new()
+    by_bits = ListedValues(values, code, docs).new()
     for name in ("_MOST_BITS", "_MOST_PLACES"):
         with monkeypatch.context() as patch:
             patch.setattr(f"rankframe.frames.attributes.{name}", 0)
-            assert Mix(values, code, docs).new().tolist() == by_bits.tolist()
+            assert ListedValues(values, code, docs).new().tolist() == by_bits.tolist()
     met: dict[int, set[int]] = {}
     for list_, doc, found in zip(code.tolist(), docs.tolist(), by_bits.tolist(), strict=True):
         first = int(values.starts[doc])
@@ -129,8 +138,8 @@ def test_divergence_has_the_same_bits_whatever_the_table_and_the_order_of_rows(
     ],
 )
 def test_what_is_no_vector_is_refused(column: list, refusal) -> None:
-    refusal(Vectors.of, pl.Series("v", column))
+    refusal(Vectors.from_series, pl.Series("v", column))
 
 
 def test_structs_are_no_values(refusal) -> None:
-    refusal(Values.of, pl.Series("s", [{"a": 1}]))
+    refusal(Values.from_series, pl.Series("s", [{"a": 1}]))

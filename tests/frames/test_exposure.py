@@ -21,14 +21,14 @@ GAP = "exposure_gap(by=genre)@2"
 
 def test_documents_are_grouped_by_their_sets_of_values() -> None:
     attribute = pl.Series([["y", "x"], ["x"], None, [], ["x", "y", "x"], ["z"]])
-    sets = ValueSets.of(Values.of(attribute))
+    sets = ValueSets.from_values(Values.from_series(attribute))
     assert sets.names.to_list() == ["x", "y", "z"]
     assert sets.of_documents[2] == sets.of_documents[3] == 0  # no values at all
     assert sets.of_documents[0] == sets.of_documents[4] != 0
     counted = sets.by_set(np.array([3, 1, 7, 1, 1, 2]))
     assert sets.wholes(counted).tolist() == [5, 4, 2]
     assert sets.shares(counted).tolist() == [3.0, 2.0, 2.0]
-    assert sets.of_rows(np.array([-1, 1])).tolist() == [0, sets.of_documents[1]]
+    assert sets.look_up(np.array([-1, 1])).tolist() == [0, sets.of_documents[1]]
 
 
 def test_counts_add_up_and_are_cut_at_a_rank() -> None:

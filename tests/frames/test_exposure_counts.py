@@ -29,7 +29,7 @@ def test_counts_travel_and_add_up() -> None:
         pickle.loads(pickle.dumps(counted(SHOP.run.filter(some)))) for some in (first, ~first)
     )
     for both in (one + other, other + one):
-        assert np.array_equal(both.known, whole.known)
+        assert np.array_equal(both.in_catalogue, whole.in_catalogue)
         assert np.array_equal(both.lists, whole.lists)
         values = both.values["genres"]
         assert np.array_equal(values.counts, whole.values["genres"].counts)

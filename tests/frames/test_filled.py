@@ -20,7 +20,7 @@ def filled() -> MatchedJudgments:
     found = Lookup.of(*sides, Policies(), columns, listed=True, ids=True).found()
     assert found.listing is not None
     holes = found.listing.all()
-    holes = holes.some(holes.judgment < 0)
+    holes = holes.select(holes.judgment < 0)
     assert holes.docs is not None
     grades = {"x": 7.0, "y": 8.0, "z": 9.0}
     part = found.select()
@@ -64,6 +64,6 @@ def test_stretches_of_queries() -> None:
     pieces = [
         row
         for a, b in query_blocks(part.starts, len(part.rank), 2)
-        for row in rows(part.some(a, b))
+        for row in rows(part.slice_queries(a, b))
     ]
     assert pieces == EXPECTED

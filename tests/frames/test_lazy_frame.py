@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from rankframe.frames.lazy_frame import lazy_frame
+from rankframe.frames.column_frame import lazy_frame
 
 SCHEMA = {"a": pl.Int64(), "b": pl.Int64(), "c": pl.Int64()}
 

@@ -109,7 +109,7 @@ def test_the_best_of_two_is_kept(column: str | None) -> None:
     found = RunMatches(new().judgments, Policies(**policies), tied_rank=True, scores=scores)  # pyright: ignore[reportArgumentType]
     found.add(chunk_of(run))
     assert looked_up(found) == by_hand(QRELS, run, Policies(**policies))  # pyright: ignore[reportArgumentType]
-    ranks = dict(zip("abcd", found.rank.tolist(), strict=False))
+    ranks = dict(zip("abcd", found.whole.rank.tolist(), strict=False))
     assert ranks == {"a": 1 if column else 2, "b": 3 if column else 1, "c": 0, "d": 0}
     assert found.counts.rows == 5
 

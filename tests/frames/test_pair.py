@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.options import PairPolicies
-from rankframe.frames.pair import Pairs
+from rankframe.frames.pair import PairFrame
 from rankframe.frames.pair_sides import Side
 from rankframe.kernel.batch import Batch, hashed
 
@@ -20,10 +20,10 @@ def side(docs: dict[str, dict[str, float]], queries: list[str]) -> Side:
     return Side(Batch.from_hashed(table), np.array(has, np.int64), len(queries), len(rows))
 
 
-def pairs_of(a: dict, b: dict, **policies: object) -> Pairs:
+def pairs_of(a: dict, b: dict, **policies: object) -> PairFrame:
     queries = sorted({*a, *b})
     sides = side(a, queries), side(b, queries)
-    return Pairs(pl.Series(queries), *sides, PairPolicies(**policies))  # pyright: ignore[reportArgumentType]
+    return PairFrame(pl.Series(queries), *sides, PairPolicies(**policies))  # pyright: ignore[reportArgumentType]
 
 
 A = {"q": {"x": 3.0, "y": 2.0, "z": 2.0}, "only a": {"x": 1.0}}

@@ -91,7 +91,7 @@ def test_the_rows_of_queries_come_together() -> None:
         ("q2", "b", 4.0), ("q2", "e", 1.0), ("q1", "a", 5.0), ("q1", "c", 3.0),
     ]  # fmt: skip
     assert side.spread(side.batch.lengths).tolist() == [2, 0, 2]
-    assert side.code.tolist() == [0, 0, 2, 2]
+    assert side.documents.code.tolist() == [0, 0, 2, 2]
 
 
 @pytest.mark.parametrize("number", ["rank", None])

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 import rankframe as rf
-from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, WHAT, Sides, beside
+from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, WHAT, SideIndexes, combine_sides
 from rankframe.io.inputs import open_train
 from rankframe.io.opening import open_table
+from rankframe.kernel.batch import taken
 
 QRELS = open_table({"u": {"a": 2}}, "qrels")
 TRAIN = open_train({"u": ["a", "b"]})
 
 
 def test_rows_say_what_they_are() -> None:
-    both = beside(QRELS, TRAIN, None)
+    both = combine_sides(QRELS, TRAIN, None)
     assert both.frame.collect().sort(WHAT, "doc_id").rows() == [
         ("u", "a", 2.0, JUDGED), ("u", "a", 1.0, TRAINED), ("u", "b", 1.0, TRAINED),
     ]  # fmt: skip
     assert not both.seekable
-    assert beside(None, None, None).frame.collect().height == 0
+    assert combine_sides(None, None, None).frame.collect().height == 0
 
 
 def test_another_run_is_ranked_by_whatever_orders_it() -> None:
@@ -29,10 +29,12 @@ def test_another_run_is_ranked_by_whatever_orders_it() -> None:
         pl.DataFrame({"query_id": ["u"] * 3, "doc_id": ["b", "c", "a"], "rank": [2, 1, 3]}),
         {"u": ["c", "b", "a"]},
     ):
-        rows = beside(None, None, open_table(base, "run", called="reference")).frame.collect()
-        indexed = Sides.of(rows, [BASE], "doc_desc", "error").base
+        rows = combine_sides(
+            None, None, open_table(base, "run", called="reference")
+        ).frame.collect()
+        indexed = SideIndexes.from_rows(rows, [BASE], "doc_desc", "error").base
         assert indexed is not None
-        docs, ranks = indexed.ids["doc_id"].to_list(), indexed.numbers["relevance"]
+        docs, ranks = indexed.docs.all().to_list(), indexed.numbers["relevance"]
         assert dict(zip(docs, ranks, strict=True)) == {
             "c": 1.0,
             "b": 2.0,
@@ -52,15 +54,16 @@ def test_another_run_is_ranked_query_by_query_whatever_the_order_of_rows() -> No
     for ties, descending in order.items():
         ordered = rows.sort("score", "doc_id", descending=descending)
         places = ordered.with_columns(place=pl.int_range(1, pl.len() + 1).over("query_id"))
-        table = beside(None, None, open_table(rows, "run", called="reference")).frame.collect()
-        indexed = Sides.of(table, [BASE], ties, "error").base  # pyright: ignore[reportArgumentType]
+        table = combine_sides(
+            None, None, open_table(rows, "run", called="reference")
+        ).frame.collect()
+        indexed = SideIndexes.from_rows(table, [BASE], ties, "error").base  # pyright: ignore[reportArgumentType]
         assert indexed is not None
-        every = np.arange(indexed.height)
         found = {
             (query, doc): place
             for query, doc, place in zip(
-                indexed.ids_of("query_id", every),
-                indexed.ids_of("doc_id", every),
+                taken(indexed.queries, indexed.code),
+                indexed.docs.all(),
                 indexed.numbers["relevance"],
                 strict=True,
             )
@@ -77,7 +80,9 @@ def test_a_document_twice_in_another_run_is_refused_or_the_best_kept(refusal) ->
 
 
 def test_only_what_is_asked_for_is_indexed() -> None:
-    found = Sides.of(beside(QRELS, TRAIN, None).frame.collect(), [TRAINED], "doc_desc", "error")
+    found = SideIndexes.from_rows(
+        combine_sides(QRELS, TRAIN, None).frame.collect(), [TRAINED], "doc_desc", "error"
+    )
     assert found.judged is None
     assert found.trained is not None
     assert found.trained.height == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from rankframe.frames.judgments import NO_SUBTOPIC, IndexedJudgments, index_judgments, numbered
-from rankframe.kernel.batch import hashed
+from rankframe.kernel.batch import hashed, taken
 
 TABLE = pl.DataFrame(
     {
@@ -22,19 +22,25 @@ def judged(table: pl.DataFrame) -> IndexedJudgments:
 
 
 def documents(judgments: IndexedJudgments) -> list[tuple[str, str, float]]:
-    """Each with its grade, in order of their ids."""
-    rows = zip(judgments.ids.rows(), judgments.grades.tolist(), strict=True)
-    return sorted((*ids, grade) for ids, grade in rows)
+    """List each document with its grade, in order of their ids."""
+    rows = zip(ids(judgments), judgments.grades.tolist(), strict=True)
+    return sorted((*pair, grade) for pair, grade in rows)
+
+
+def ids(judgments: IndexedJudgments) -> list[tuple[str, str]]:
+    """List the query and the document of each judgment."""
+    queries = taken(judgments.queries, judgments.code)
+    return list(zip(queries.to_list(), judgments.docs.all().to_list(), strict=True))
 
 
 def about(judgments: IndexedJudgments) -> list[tuple[str, str, str | None, float]]:
     """Each document with its groups and the grades of these."""
-    rows = judgments.subtopics
+    rows, pairs = judgments.subtopics, ids(judgments)
     assert rows is not None
-    found = zip(rows.of.tolist(), rows.group.tolist(), rows.grades.tolist(), strict=True)
+    found = zip(rows.document.tolist(), rows.group.tolist(), rows.grades.tolist(), strict=True)
     return sorted(
         (
-            (*judgments.ids.row(of), None if at == NO_SUBTOPIC else rows.names[at], grade)
+            (*pairs[of], None if at == NO_SUBTOPIC else rows.names[at], grade)
             for of, at, grade in found
         ),
         key=str,
@@ -51,8 +57,8 @@ def test_stretches_and_groups() -> None:
     assert about(judgments) == sorted(
         TABLE.select("query_id", "doc_id", "group", "relevance").rows(), key=str
     )
-    of_q = rows.some(1, 4)
-    assert of_q.of.tolist()[0] == 0
+    of_q = rows.slice_documents(1, 4)
+    assert of_q.document.tolist()[0] == 0
     assert sorted(of_q.grades.tolist()) == [0, 1, 1, 2]
 
 

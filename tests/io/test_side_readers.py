@@ -89,7 +89,7 @@ def test_what_is_held_as_a_whole_is_bounded(tmp_path: Path, refusal) -> None:
     path = tmp_path / "items.csv.gz"
     path.write_bytes(gzip.compress(items.write_csv().encode()))
     limit = 1 << 24
-    refusal(Catalogue.of, None, str(path), None, limit=limit)
+    refusal(Catalogue.from_inputs, None, str(path), None, limit=limit)
     refusal(units_of, str(path), limit // 4)
     queries = items.rename({"doc_id": "query_id"})
     refusal(read_attributes, queries.lazy(), by="title", limit=limit)

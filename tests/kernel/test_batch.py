@@ -49,13 +49,13 @@ def test_a_chunk_knows_its_queries(dtype: pl.DataType) -> None:
     assert chunk.lengths.tolist() == [2, 1, 3]
     assert chunk.code.tolist() == [0, 0, 1, 2, 2, 2]
     assert as_text(chunk.queries).to_list() == ["1", "30", "2"]
-    assert as_text(chunk.docs.taken(np.array([5, 0, 0]))).to_list() == ["30", "7", "7"]
+    assert as_text(chunk.docs.take(np.array([5, 0, 0]))).to_list() == ["30", "7", "7"]
     assert {name: of.tolist() for name, of in chunk.numbers.items()} == {
         "score": [6, 5, 4, 3, 2, 1],
         "rank": [1, 2, 1, 1, 2, 3],
     }
     assert chunk.frame().equals(frame)
-    known = Batch.from_hashed(made(frame), np.array([0, 2, 3]))
+    known = Batch.from_hashed(made(frame), starts=np.array([0, 2, 3]))
     assert known.hashes.tolist() == chunk.hashes.tolist()
 
 

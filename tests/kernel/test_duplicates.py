@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from rankframe.kernel.batch import Batch
 from rankframe.kernel.duplicates import (
     deduplicate,
     deduplicate_batch,
-    keep_best_ranks,
     possible_duplicates,
 )
 
@@ -64,8 +62,9 @@ def test_errors_say_how_many_and_where() -> None:
 
 
 def test_scores_stay_beside_the_best_rank() -> None:
-    found = keep_best_ranks(ROWS, np.array([3, 1, 2, 4]))
-    assert found.select("doc_id", "score", "rank").rows() == [
+    policies = Policies(unit="units", unit_ranks="kept")
+    kept, _, _ = deduplicate_batch(Batch.from_table(ROWS), policies)
+    assert kept.frame().select("doc_id", "score", "rank").sort("rank").rows() == [
         ("v", 2.0, 1.0), ("u", 2.0, 2.0), ("w", 1.0, 4.0),
     ]  # fmt: skip
 

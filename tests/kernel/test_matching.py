@@ -10,7 +10,7 @@ import pytest
 
 from rankframe.frames.judgments import IndexedJudgments
 from rankframe.kernel import batch
-from rankframe.kernel.batch import Batch, as_text, hashed
+from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from tests.support.looked_up import POOR_HASHES, layouts
 
 TYPES = [pl.String(), pl.Int64(), pl.Categorical(), pl.Enum([str(n) for n in range(200)])]
@@ -34,8 +34,9 @@ def chunk_of(queries: list[str], dtype: Any = None) -> Batch:
 
 
 def rows(table: IndexedJudgments, some: np.ndarray) -> list[tuple[str, str, float]]:
-    ids = (as_text(table.ids_of(name, some)).to_list() for name in ("query_id", "doc_id"))
-    return list(zip(*ids, table.grades[some].tolist(), strict=True))
+    ids = taken(table.queries, table.code[some]), table.docs.take(some)
+    texts = (as_text(series).to_list() for series in ids)
+    return list(zip(*texts, table.grades[some].tolist(), strict=True))
 
 
 def check(frame: pl.DataFrame, dtype: Any = None) -> None:

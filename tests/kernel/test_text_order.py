@@ -64,7 +64,7 @@ def test_each_segment_is_put_in_byte_order(
         # whichever rows of the column these are
         column, rows = Ids(ids.reverse()), np.arange(len(flat))[::-1].copy()
         found = text_order_within(column, rows, starts, descending=descending)
-        assert column.taken(found).to_list() == [
+        assert column.take(found).to_list() == [
             text
             for segment in texts
             for text in sorted(segment, key=str.encode, reverse=descending)

@@ -137,13 +137,13 @@ def test_values_that_corsi_and_urbano_publish(
 
 def test_the_weight_of_one_rank() -> None:
     for p in (0.5, 0.9, 0.98):
-        ranks = [rf.rbo_weight(p, d, of="rank") for d in range(1, 61)]
+        ranks = [rf.rbo_weight(p, d, single=True) for d in range(1, 61)]
         assert ranks == sorted(ranks, reverse=True)
         for d in (1, 7, 60):
             assert math.fsum(ranks[:d]) == pytest.approx(rf.rbo_weight(p, d), abs=1e-12)
         by_definition = math.fsum((1 - p) * p ** (d - 1) / d for d in range(5, 4000))
         assert ranks[4] == pytest.approx(by_definition, abs=1e-14)
-    assert 0 <= rf.rbo_weight(0.5, 5000, of="rank") < 1e-15
+    assert 0 <= rf.rbo_weight(0.5, 5000, single=True) < 1e-15
 
 
 def test_the_weight_of_the_top() -> None:
@@ -159,7 +159,6 @@ def test_the_weight_of_the_top() -> None:
     [
         lambda: rf.rbo_weight(1.0, 3),
         lambda: rf.rbo_weight(0.5, 0),
-        lambda: rf.rbo_weight(0.5, 3, of="all"),  # pyright: ignore[reportArgumentType]
         lambda: rf.rbo_p(1.5, 3),
         lambda: rf.rbo(p=1),
         lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "rbo(ties=x)"),

@@ -31,7 +31,7 @@ GAP, MEAN = "gap(mrr, by=group)", "gap(mrr, by=group, kind=mean)"
 
 def test_a_name_inside_a_name() -> None:
     found = [
-        (one.label, one.gap.of.label, one.gap.by, one.gap.kind)
+        (one.label, one.gap.metric.label, one.gap.by, one.gap.kind)
         for text in ("gap(ndcg(gain=exp2)@1,10, by=group, kind=mean)", "Gap(rbp.95,by='a b')")
         for one in parse(text)
         if one.gap is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -12,12 +14,13 @@ from rankframe.stats.bootstrap import (
     MOST_BUCKETS,
     BootstrapBuckets,
     QueryBuckets,
-    as_exact,
     can_resample,
+    coin_weights,
     hash_ids,
-    poisson_sums,
+    poisson_weights,
     random_words,
-    sign_sums,
+    scale_to_integers,
+    weighted_sums,
 )
 from tests.support.draws import plain_coin, plain_hash, plain_poisson, plain_word
 from tests.support.oracles import ODD_IDS
@@ -58,11 +61,12 @@ def test_a_hash_does_not_depend_on_its_neighbours(ids: list[str]) -> None:
     assert len(set(hashed)) == len(set(ids))
 
 
-def test_hashes_are_the_same_in_slices() -> None:
-    number = pl.int_range(600_000, eager=True)
-    ids = pl.select(pl.format("query {}", number).repeat_by(number % 5).list.join("")).to_series()
-    pieces = [hash_ids(ids[at : at + 70_000]) for at in range(0, len(ids), 70_000)]
-    assert np.array_equal(hash_ids(ids), np.concatenate(pieces))
+@pytest.mark.parametrize("at_once", [1, 2, 5, 999, 1_000])
+def test_hashes_are_the_same_in_slices(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = pl.Series([f"query {i}" * (i % 5) for i in range(1_000)])
+    whole = hash_ids(ids)
+    monkeypatch.setattr("rankframe.stats.bootstrap._IDS_AT_ONCE", at_once)
+    assert np.array_equal(hash_ids(ids), whole)
 
 
 def test_hashes_spread_evenly() -> None:
@@ -171,7 +175,8 @@ def _table() -> np.ndarray:
 
 def _drawn(origins: np.ndarray, replicates: int, seed: int = 0) -> np.ndarray:
     """Replicates × groups: the weights themselves, as sums over one group each."""
-    return poisson_sums(origins, np.eye(len(origins)), replicates=replicates, seed=seed)
+    columns = np.eye(len(origins))
+    return weighted_sums(origins, columns, poisson_weights, replicates=replicates, seed=seed)
 
 
 @pytest.mark.parametrize("replicates", [1, 4, 7, 130])
@@ -179,37 +184,42 @@ def _drawn(origins: np.ndarray, replicates: int, seed: int = 0) -> np.ndarray:
 def test_sums_under_weights_are_what_plain_weights_give(replicates: int, seed: int) -> None:
     origins = hashes_of(40)
     columns = np.random.default_rng(3).random((40, 3)) * [1, 1e9, 1e-9]
-    for draw, sums in ((plain_poisson, poisson_sums), (plain_coin, sign_sums)):
+    for draw, draw_weights in ((plain_poisson, poisson_weights), (plain_coin, coin_weights)):
         weights = np.array(
             [[draw(o, r, seed) for o in origins.tolist()] for r in range(replicates)]
         )
-        found = sums(origins, columns, replicates=replicates, seed=seed)
+        found = weighted_sums(origins, columns, draw_weights, replicates=replicates, seed=seed)
         assert found == pytest.approx(weights @ columns, rel=1e-11, abs=0)
 
 
-@pytest.mark.parametrize("sums", [poisson_sums, sign_sums])
-def test_the_order_and_the_blocks_of_groups_do_not_show(sums) -> None:
-    """A block holds 2^18 numbers: 1,310 groups with 200 replicates."""
+@pytest.mark.parametrize("draw_weights", [poisson_weights, coin_weights])
+def test_the_order_and_the_blocks_of_groups_do_not_show(
+    draw_weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = partial(weighted_sums, draw_weights=draw_weights)
     origins, columns = hashes_of(3_000), np.random.default_rng(4).normal(size=(3_000, 4))
-    whole = sums(origins, columns, replicates=200, seed=1)
+    whole = sums(origins, columns, replicates=50, seed=1)
     order = np.random.default_rng(5).permutation(3_000)
-    assert np.array_equal(sums(origins[order], columns[order], replicates=200, seed=1), whole)
-    assert np.array_equal(sums(origins, columns, replicates=50, seed=1), whole[:50])
-    assert not np.array_equal(sums(origins, columns, replicates=200, seed=2), whole)
+    assert np.array_equal(sums(origins[order], columns[order], replicates=50, seed=1), whole)
+    monkeypatch.setattr("rankframe.stats.bootstrap._BLOCK", 7 * 50)
+    assert np.array_equal(sums(origins, columns, replicates=50, seed=1), whole)
+    assert not np.array_equal(sums(origins, columns, replicates=50, seed=2), whole)
 
 
 @pytest.mark.parametrize("first", [1, 63, 64, 65, 200])
 def test_later_permutations_continue_the_same_stream(first: int) -> None:
     origins, columns = hashes_of(30), np.random.default_rng(4).random((30, 2))
-    whole = sign_sums(origins, columns, replicates=300, seed=9)
-    before = sign_sums(origins, columns, replicates=first, seed=9)
-    after = sign_sums(origins, columns, replicates=300 - first, seed=9, first=first)
+    later = partial(coin_weights, first=first)
+    whole = weighted_sums(origins, columns, coin_weights, replicates=300, seed=9)
+    before = weighted_sums(origins, columns, coin_weights, replicates=first, seed=9)
+    after = weighted_sums(origins, columns, later, replicates=300 - first, seed=9)
     assert np.array_equal(np.concatenate([before, after]), whole)
 
 
 def test_fewer_replicates_are_the_first_of_more() -> None:
     origins, columns = hashes_of(30), np.random.default_rng(4).random((30, 2))
-    for sums in (poisson_sums, sign_sums):
+    for draw_weights in (poisson_weights, coin_weights):
+        sums = partial(weighted_sums, draw_weights=draw_weights)
         few = sums(origins, columns, replicates=101, seed=0)
         assert np.array_equal(few, sums(origins, columns, replicates=150, seed=0)[:101])
 
@@ -217,7 +227,7 @@ def test_fewer_replicates_are_the_first_of_more() -> None:
 @given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=30), st.integers(0, 99))
 def test_exact_columns_are_whole_and_near(numbers: list[float], seed: int) -> None:
     column = np.array([numbers]).T
-    whole, unit = as_exact(column)
+    whole, unit = scale_to_integers(column)
     assert np.array_equal(whole, np.rint(whole))
     assert np.frexp(unit)[0].tolist() == [0.5]
     assert np.abs(whole).sum() <= 2.0**48 + len(numbers)
@@ -232,7 +242,7 @@ def test_exact_columns_are_whole_and_near(numbers: list[float], seed: int) -> No
 
 
 def test_a_column_of_zeros_is_exact_too() -> None:
-    whole, unit = as_exact(np.zeros((3, 1)))
+    whole, unit = scale_to_integers(np.zeros((3, 1)))
     assert whole.tolist() == [[0.0]] * 3
     assert unit.tolist() > [0.0]
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import rankframe as rf
-from rankframe.stats.intervals import OrderedValues, places_around
+from rankframe.stats.intervals import OrderedValues, find_quantile_ranks
 from tests.support.pieces import assert_same, in_pieces, shop_like
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.9)
@@ -46,9 +46,9 @@ def test_places_are_those_of_the_binomial_distribution() -> None:
                 tail = (1 - confidence) / 2
                 low, high = binom.ppf(tail, count, level), binom.ppf(1 - tail, count, level) + 1
                 expected = (int(low), int(high)) if low >= 1 and high <= count else None
-                assert places_around(count, level, confidence) == expected
-    assert places_around(0, 0.5, 0.95) is None
-    assert places_around(100, 0.0, 0.95) is None
+                assert find_quantile_ranks(count, level, confidence) == expected
+    assert find_quantile_ranks(0, 0.5, 0.95) is None
+    assert find_quantile_ranks(100, 0.0, 0.95) is None
 
 
 def test_intervals_cover_at_least_as_often_as_they_say() -> None:

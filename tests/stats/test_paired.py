@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankframe.stats.paired import PairedValues, difference_error, differences, ranked_differences
+from rankframe.stats.paired import (
+    PairedValues,
+    differences,
+    estimate_difference_error,
+    ranked_differences,
+)
 from tests.support.paired_cases import p_value, plain, random_values, ratio_case
 
 
@@ -18,7 +23,7 @@ def test_the_error_of_a_ratio_of_sums_is_about_that_of_leaving_each_query_out() 
     above, below = (x.sum(axis=1)[:, None] - x for x in (paired.above, paired.below))
     left_out = (above / below)[1] - (above / below)[0]
     jackknife = math.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
-    assert difference_error(paired, 0, 1) == pytest.approx(jackknife, rel=0.02)
+    assert estimate_difference_error(paired, 0, 1) == pytest.approx(jackknife, rel=0.02)
 
 
 def test_equal_differences_share_a_rank_whatever_the_size_of_values() -> None:
@@ -49,21 +54,21 @@ def test_differences_of_what_is_not_finite() -> None:
 def test_a_weight_of_a_half_for_all_is_none() -> None:
     values = random_values(2, 12)
     halved = PairedValues(values, values / 2, np.full_like(values, 0.5))
-    assert difference_error(halved, 0, 1) == pytest.approx(
-        difference_error(plain(values), 0, 1), rel=1e-12
+    assert estimate_difference_error(halved, 0, 1) == pytest.approx(
+        estimate_difference_error(plain(values), 0, 1), rel=1e-12
     )
     assert p_value("t", halved) == pytest.approx(p_value("t", plain(values)) or 0, rel=1e-12)
 
 
 def test_the_error_of_one_mean_is_scipys() -> None:
     values = random_values(2, 30)
-    assert difference_error(plain(values), None, 1) == pytest.approx(
+    assert estimate_difference_error(plain(values), None, 1) == pytest.approx(
         stats.sem(values[1]), rel=1e-12
     )
-    assert difference_error(plain(values), 0, 1, scales=(3.0, 3.0)) == pytest.approx(
-        3 * difference_error(plain(values), 0, 1), rel=1e-12
+    assert estimate_difference_error(plain(values), 0, 1, scales=(3.0, 3.0)) == pytest.approx(
+        3 * estimate_difference_error(plain(values), 0, 1), rel=1e-12
     )
     apart = 2 * values[1] - 5 * values[0]
-    assert difference_error(plain(values), 0, 1, scales=(5.0, 2.0)) == pytest.approx(
+    assert estimate_difference_error(plain(values), 0, 1, scales=(5.0, 2.0)) == pytest.approx(
         stats.sem(apart), rel=1e-12
     )

@@ -17,10 +17,11 @@ from rankframe.core.options import Correction, Test
 from rankframe.stats.paired import PairedValues
 from rankframe.stats.significance import (
     CORRECTIONS,
+    FAMILYWISE,
     TESTS,
     against_margin,
     correct_p_values,
-    fewest_queries,
+    count_needed_queries,
 )
 from tests.support.paired_cases import by_chance, chance, drawn, p_value, plain, random_values
 
@@ -120,7 +121,7 @@ def test_where_differences_do_not_vary_t_goes_by_their_signs(queries: int) -> No
 
 @pytest.mark.parametrize(("level", "queries"), [(0.5, 3), (0.1, 5), (0.05, 6), (0.01, 8)])
 def test_fewer_queries_show_nothing_even_if_all_agree(level: float, queries: int) -> None:
-    assert fewest_queries(level) == queries
+    assert count_needed_queries(level) == queries
     assert stats.binomtest(queries, queries).pvalue < level
     assert stats.binomtest(queries - 1, queries - 1).pvalue >= level
 
@@ -201,7 +202,7 @@ def test_families_that_are_corrected_already(how: Any) -> None:
     values = [0.01, None, 0.04, 0.3]
     found = correct_p_values(values, how, families=4)
     by_family = [0.04, None, 0.16, 1.0]
-    assert found == (by_family if CORRECTIONS[how].any_alarm else correct_p_values(values, how))
+    assert found == (by_family if how in FAMILYWISE else correct_p_values(values, how))
 
 
 def test_corrections_are_those_of_statsmodels() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, stdtrit
 
-from rankframe.stats.intervals import normal_cdf, t_quantile
+from rankframe.stats.intervals import t_quantile, widened_tail
 
 FREEDOM = [1, 2, 3, 4, 5, 9, 10, 29, 100, 999, 1_000, 1_001, 5_000, 10**6, 10**9]
 
@@ -26,6 +26,9 @@ def test_quantiles_at_the_middle_and_the_ends() -> None:
     assert t_quantile(0.0, 7) == -math.inf
 
 
-def test_normal_chances_are_those_of_scipy() -> None:
-    x = np.linspace(-8, 8, 65)
-    np.testing.assert_allclose([normal_cdf(v) for v in x.tolist()], ndtr(x), rtol=1e-13)
+def test_tails_are_widened_as_students_t_is_wider_than_the_normal_distribution() -> None:
+    for queries in (2, 5, 50, 10**6):
+        for confidence in (0.5, 0.9, 0.95, 0.999):
+            scale = math.sqrt(queries / (queries - 1))
+            expected = ndtr(stdtrit(queries - 1, (1 - confidence) / 2) * scale)
+            assert widened_tail(queries, confidence) == pytest.approx(expected, rel=1e-9)

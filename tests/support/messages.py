@@ -208,6 +208,7 @@ class MessageFiles:
         self.whole_files = not (
             any(config.getoption(name, None) for name in selected)
             or any("::" in argument for argument in config.args)
+            or not config.getoption("all", True)
         )
         self.recorded: Texts = defaultdict(dict)
         self.tests: dict[str, dict[str, bool]] = defaultdict(dict)

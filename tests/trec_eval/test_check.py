@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rankframe.trec_eval.check import Check, compare_output, measures_in, read_output
+from rankframe.trec_eval.check import Check, compare_output, find_measures, read_output
 from rankframe.trec_eval.evaluate import evaluate_trec
 from tests.support.trec_cases import OFFICIAL, QUERIES, SUMMARY
 
@@ -63,7 +63,7 @@ def test_numbers_are_compared_as_numbers() -> None:
     output = pl.DataFrame(
         {"measure": ["num_q", "map"], "query_id": ["all", "all"], "theirs": ["1.0", "0.50000"]}
     )
-    found = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, measures_in(output))
+    found = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, find_measures(output))
     assert compare_output(output, found).agreed == 2
 
 
@@ -91,7 +91,7 @@ def compared(text: str, tmp_path: Path, *measures: str) -> Check:
     old.write_text(text)
     output = read_output(old)
     case = {"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}
-    return compare_output(output, evaluate_trec(*case, measures or measures_in(output)))
+    return compare_output(output, evaluate_trec(*case, measures or find_measures(output)))
 
 
 def test_lines_with_blanks_for_tabs_are_read(tmp_path: Path, message) -> None:
@@ -119,4 +119,4 @@ def test_what_differs_comes_in_the_order_of_the_file(tmp_path: Path, message) ->
 
 def test_measures_are_those_that_we_have_lines_of() -> None:
     output = pl.DataFrame({"measure": ["map", "P_5", "P_5", "map_5", "relstring_3", "prefs"]})
-    assert measures_in(output) == ["map", "P.5", "relstring.3"]
+    assert find_measures(output) == ["map", "P.5", "relstring.3"]

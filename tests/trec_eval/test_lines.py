@@ -14,10 +14,10 @@ import rankframe as rf
 from rankframe.trec_eval.measures import (
     MEASURES,
     Line,
+    format_measure,
     has_gains,
-    lines_of,
+    make_lines,
     parse_measures,
-    written_as,
 )
 from tests.support.trec_cases import CHOSEN, LEFT_OUT, OFFICIAL, QRELS, QUERIES, RUN, SUMMARY
 
@@ -105,7 +105,7 @@ def test_with_c_a_missing_query_has_its_lines(files: tuple[Path, Path], trec_eva
 
 def test_all_trec_prints_what_trec_eval_10_prints(files: tuple[Path, Path], trec_eval) -> None:
     labels = [line.split()[0] for line in trec_eval("-m", "all_trec", *files)[1].splitlines()]
-    kinds = list(dict.fromkeys((written_as(label) or "").split(".")[0] for label in labels))
+    kinds = list(dict.fromkeys((format_measure(label) or "").split(".")[0] for label in labels))
     asked_for = ("dcg", "ideal_dcg", "yaap", "relstring")
     of_qrels = [name for name, measure in MEASURES.items() if "qrels" in measure.reads]
     assert kinds == [name for name in of_qrels if name not in asked_for]
@@ -222,7 +222,7 @@ def test_a_full_disk_is_said_in_one_line(files: tuple[Path, Path]) -> None:
 
 
 def asked(*measures: str, **options: Any) -> list[Line]:
-    return lines_of(parse_measures(measures), **options)
+    return make_lines(parse_measures(measures), **options)
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,19 @@ from rankframe.trec_eval.measures import (
     DEFAULTS,
     MEASURES,
     NICKNAMES,
-    lines_of,
+    format_measure,
+    make_lines,
     parse_measures,
     refuse_other_judgments,
-    written_as,
 )
 
 
 def test_every_label_leads_back_to_its_measure() -> None:
     asked = [name for name in MEASURES if name != "relstring"]
-    lines = lines_of(parse_measures([*asked, "relstring.3"]))
-    again = [written for line in lines if (written := written_as(line.label))]
+    lines = make_lines(parse_measures([*asked, "relstring.3"]))
+    again = [written for line in lines if (written := format_measure(line.label))]
     assert len(again) == len(lines)
-    labels = [line.label for line in lines_of(parse_measures(again))]
+    labels = [line.label for line in make_lines(parse_measures(again))]
     assert labels == [line.label for line in lines]
 
 
@@ -82,4 +82,4 @@ def test_parameters_of_measures_that_take_none_are_passed_over() -> None:
     ],
 )
 def test_a_label_leads_back_to_what_asks_for_it(label: str, written: str | None) -> None:
-    assert written_as(label) == written
+    assert format_measure(label) == written

@@ -14,7 +14,7 @@ import pytest
 
 from rankframe.io.opening import open_table
 from rankframe.trec_eval.evaluate import evaluate_trec
-from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
+from rankframe.trec_eval.sources import open_trec_judgments, open_trec_run, rename_documents
 from tests.support.oracles import about
 
 
@@ -59,26 +59,26 @@ def test_grades_of_a_text_are_cut_as_c_cuts_them(
     path = tmp_path / "qrels.tsv"
     path.write_bytes(content)
     source = {"file": path, "stream": io.BytesIO(content), "glob": str(tmp_path / "*.tsv")}[way]
-    found = judgments_of(source, None).frame.collect()
+    found = open_trec_judgments(source, None).frame.collect()
     assert dict(found.select("doc_id", "relevance").iter_rows()) == CUT
 
 
 def test_a_grade_that_begins_with_no_number_is_refused_by_its_line(tmp_path: Path, refusal) -> None:
     path = tmp_path / "x.qrels"
     path.write_text("q 0 a 1\nq 0 b high\n")
-    refusal(judgments_of, path, None)
+    refusal(open_trec_judgments, path, None)
     with path.open("rb") as file:
-        refusal(judgments_of, file, None)
+        refusal(open_trec_judgments, file, None)
 
 
 def test_grades_of_other_sources_are_cut_too() -> None:
     frame = pl.DataFrame({"query_id": ["q"] * 2, "doc_id": ["a", "b"], "relevance": [1.9, -0.5]})
     for kind in (pl.Float32, pl.Decimal(10, 2), pl.String):
         source = frame.with_columns(pl.col("relevance").cast(kind))
-        found = judgments_of(source, None).frame.collect()["relevance"].to_list()
+        found = open_trec_judgments(source, None).frame.collect()["relevance"].to_list()
         assert found == [1, 0]
     whole = frame.with_columns(pl.col("relevance").cast(pl.Int8))
-    assert judgments_of(whole, None).frame.collect()["relevance"].to_list() == [1, 0]
+    assert open_trec_judgments(whole, None).frame.collect()["relevance"].to_list() == [1, 0]
 
 
 def test_only_the_drop_in_cuts_grades(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_long_run_is_called_as_its_last_line_says(tmp_path: Path) -> None:
 
 
 def test_a_frame_has_no_name() -> None:
-    assert run_of({"q": {"a": 1.0}}, None)[1] == "rankframe"
+    assert open_trec_run({"q": {"a": 1.0}}, None)[1] == "rankframe"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
@@ -133,14 +133,14 @@ def test_a_pipe_is_read_once_for_its_rows_and_its_name(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=[LINES])
     writer.start()
-    run, name = run_of(pipe, None)
+    run, name = open_trec_run(pipe, None)
     writer.join()
     assert (run.frame.collect().height, name) == (2, "yours")
 
 
 def test_an_unmatched_run_has_the_same_queries_and_other_documents() -> None:
-    run, _ = run_of({"q": {"a": 1.0, "b": 0.5}}, None)
-    found = unmatched(run).frame.collect()
+    run, _ = open_trec_run({"q": {"a": 1.0, "b": 0.5}}, None)
+    found = rename_documents(run).frame.collect()
     assert found["query_id"].to_list() == ["q", "q"]
     assert not set(found["doc_id"]) & {"a", "b"}
     assert found["score"].to_list() == [1.0, 0.5]

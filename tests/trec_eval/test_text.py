@@ -13,25 +13,31 @@ from hypothesis import strategies as st
 from rankframe.trec_eval import text as trec_text
 from rankframe.trec_eval.evaluate import TrecResult, evaluate_trec
 from rankframe.trec_eval.measures import Line, Measure, Style
-from rankframe.trec_eval.text import decimals, texts, write_queries, write_summary, write_tabbed
+from rankframe.trec_eval.text import (
+    format_decimals,
+    format_values,
+    write_queries,
+    write_summary,
+    write_tabbed,
+)
 from tests.support.oracles import one_list
 
 
 @given(st.lists(st.one_of(st.floats(0, 1), st.integers(0, 320).map(lambda n: n / 320),
                           st.integers(0, 64).map(lambda n: n / 64)), min_size=1))  # fmt: skip
 def test_shares_are_rounded_as_printf_rounds_them(numbers: list[float]) -> None:
-    assert decimals(np.array(numbers)).to_list() == [f"{number:6.4f}" for number in numbers]
+    assert format_decimals(np.array(numbers)).to_list() == [f"{number:6.4f}" for number in numbers]
 
 
 def test_numbers_that_lie_halfway_in_single_steps_are_told_apart() -> None:
     halves = (np.arange(10_000) + 0.5) / 10_000
     around = np.concatenate([np.nextafter(halves, 0), halves, np.nextafter(halves, 1)])
-    assert decimals(around).to_list() == [f"{number:6.4f}" for number in around.tolist()]
+    assert format_decimals(around).to_list() == [f"{number:6.4f}" for number in around.tolist()]
 
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1))
 def test_other_numbers_are_printed_in_full(numbers: list[float]) -> None:
-    assert decimals(np.array(numbers)).to_list() == [f"{number:6.4f}" for number in numbers]
+    assert format_decimals(np.array(numbers)).to_list() == [f"{number:6.4f}" for number in numbers]
 
 
 @pytest.mark.parametrize("depth", [1, 10, 13, 14, 26, 27, 50])
@@ -70,9 +76,9 @@ def test_texts_of_every_style() -> None:
     def line(label: str, style: Style) -> Line:
         return Line(label, Measure(label, style=style))
 
-    assert texts(line("n", "count"), values).to_list() == ["3", "12"]
-    assert texts(line("x", "number"), values).to_list() == ["0.5000", "0.0000"]
-    assert texts(line("u", "number"), values, "\n").to_list() == ["-1.0000\n", "2.5000\n"]
+    assert format_values(line("n", "count"), values).to_list() == ["3", "12"]
+    assert format_values(line("x", "number"), values).to_list() == ["0.5000", "0.0000"]
+    assert format_values(line("u", "number"), values, "\n").to_list() == ["-1.0000\n", "2.5000\n"]
 
 
 def test_nothing_is_written_of_lines_that_speak_of_all_queries_only() -> None:

@@ -44,10 +44,9 @@ from rankframe.io.queries import (
     QueryAttributes,
     read_attributes,
     refuse_unknown_queries,
-    shared_columns_of,
     slicings,
 )
-from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
+from rankframe.metrics.names import Metric, Metrics, add_inner_metrics, resolve
 from rankframe.stats.bootstrap import Hashes, hash_ids
 
 
@@ -126,7 +125,7 @@ class SystemInputs:
     @property
     def computed(self) -> list[Metric]:
         """Return the metrics that have values; for a gap, the metric that it is of."""
-        return [metric for metric in with_inner(self.metrics) if metric.frame != "gap"]
+        return [metric for metric in add_inner_metrics(self.metrics) if metric.frame != "gap"]
 
     @property
     def averaged(self) -> list[Metric]:
@@ -201,10 +200,10 @@ def open_systems(
     if (lower_is_better, higher_is_better) != ((), ()):
         chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
-    computed = [metric for metric in with_inner(chosen) if metric.frame != "gap"]
+    computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
     attributes = read_attributes(queries, by=ways, weight=weight, metrics=computed, columns=columns)
     if runs is None:
-        refuse_absent_columns(columns, queries=shared_columns_of(attributes))
+        refuse_absent_columns(columns, queries=attributes)
     return SystemInputs(systems, runs, chosen, attributes, unpaired, missing, requested)
 
 

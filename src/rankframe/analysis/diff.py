@@ -121,7 +121,7 @@ def diff(
         [chosen],
         depths=None,
         attributes=attributes,
-        requested={} if described.queries is None else described.queries.shared_columns,
+        queries=described.queries,
     )
     averages = []
     for system in systems.values():

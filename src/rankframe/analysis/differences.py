@@ -30,18 +30,18 @@ from rankframe.stats.paired import (
     Floats,
     PairedValues,
     count_moves,
-    difference_error,
-    mean_error,
-    only_rounding,
+    estimate_difference_error,
+    estimate_mean_error,
+    is_rounding,
 )
 from rankframe.stats.significance import (
-    CORRECTIONS,
+    FAMILYWISE,
     TESTS,
     Draws,
     Pair,
     PValues,
     SignificanceTest,
-    fewest_queries,
+    count_needed_queries,
 )
 
 
@@ -81,7 +81,7 @@ class Setup:
     @property
     def fewest(self) -> int:
         """Return the number of queries below which nothing is called significant."""
-        return fewest_queries(self.level)
+        return count_needed_queries(self.level)
 
     def out_of_reach(self, tests: int, families: int) -> str:
         """Explain that so many tests need more permutations to find anything; "" if they do not.
@@ -90,7 +90,7 @@ class Setup:
         """
         correction, count = self.comparing.correction, self.comparing.permutations
         factor = families if self.significance.over_pairs else tests
-        factor = factor if CORRECTIONS[correction].any_alarm else 1
+        factor = factor if correction in FAMILYWISE else 1
         if not self.significance.draws or factor / (count + 1) < self.level:
             return ""
         return (
@@ -302,8 +302,8 @@ class AlignedValues(PairedValues):
         sign = 1.0 if self.metric.higher_is_better else -1.0
         if relative:
             pulls = (self.pull(1) - after / before * self.pull(0)) / abs(before)
-            return sign * (after - before) / abs(before), mean_error(pulls)
-        return sign * (after - before), mean_error(self.pull(1) - self.pull(0))
+            return sign * (after - before) / abs(before), estimate_mean_error(pulls)
+        return sign * (after - before), estimate_mean_error(self.pull(1) - self.pull(0))
 
     def draw(self, hashes: Hashes, intervals: Intervals) -> AlignedValues:
         """Draw the bootstrap, if it is wanted."""
@@ -313,7 +313,7 @@ class AlignedValues(PairedValues):
         """Describe a system by itself: its average with an interval."""
         average, paired, bounds = self.averages[system], self.paired, None
         if average is not None and intervals.ci == "t":
-            error = difference_error(paired, None, system)
+            error = estimate_difference_error(paired, None, system)
             bounds = t_interval(paired.ratios[system], error, paired.queries, intervals.confidence)
             if bounds is not None:
                 low, high = self.finish(np.array(bounds)).tolist()
@@ -334,7 +334,7 @@ class AlignedValues(PairedValues):
             effect = self._effect_size(base, other)
             if intervals.ci == "t":
                 scales = self.slope(base), self.slope(other)
-                error = difference_error(paired, base, other, scales=scales)
+                error = estimate_difference_error(paired, base, other, scales=scales)
                 bounds = t_interval(difference, error, paired.queries, intervals.confidence)
             elif self.replicates is not None:
                 averages = self.bootstrap_averages
@@ -356,10 +356,10 @@ class AlignedValues(PairedValues):
         """Return Cohen's d of the differences; None where they do not vary."""
         paired = self.paired
         difference = paired.ratios[other] - paired.ratios[base]
-        if only_rounding(difference, paired, base, other):
+        if is_rounding(difference, paired, base, other):
             return 0.0
-        spread = difference_error(paired, base, other) * math.sqrt(paired.queries)
-        return None if only_rounding(spread, paired, base, other) else difference / spread
+        spread = estimate_difference_error(paired, base, other) * math.sqrt(paired.queries)
+        return None if is_rounding(spread, paired, base, other) else difference / spread
 
 
 def draw_replicates(

@@ -41,7 +41,7 @@ def draw_gaps(systems: Systems, intervals: Intervals) -> list[AlignedGaps]:
     for metric in systems.metrics:
         if metric.gap is None:
             continue
-        between = metric.gap.of.label, metric.gap.by
+        between = metric.gap.metric.label, metric.gap.by
         if between not in drawn:
             drawn[between] = AlignedGaps.draw(metric, systems, intervals)
         gaps.append(replace(drawn[between], metric=metric))
@@ -89,7 +89,7 @@ class AlignedGaps:
     def draw(cls, metric: Metric, systems: Systems, intervals: Intervals) -> AlignedGaps:
         """Draw the bootstrap of every large slice, the same queries for all systems."""
         assert metric.gap is not None  # callers see to it
-        bootstrap, values = replace(intervals, ci="bootstrap"), systems.values(metric.gap.of)
+        bootstrap, values = replace(intervals, ci="bootstrap"), systems.values(metric.gap.metric)
         slices, left_out = [], []
         for subset in systems.slices:
             if subset.by != metric.gap.by:

@@ -202,7 +202,7 @@ def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -
             f"'per {', '.join(rule.by)}'."
         )
     any_value = replace(rule, kind="at most", number=math.inf, relative=False)
-    whole = _check_subset(any_value, metric.gap.of, systems.subsets[0], systems, demands)
+    whole = _check_subset(any_value, metric.gap.metric, systems.subsets[0], systems, demands)
     doubt = str(whole["reason"])
     gaps = AlignedGaps.draw(metric, systems, Intervals())
     check = gaps.check(rule, doubt if whole["status"] == "undecided" else "")

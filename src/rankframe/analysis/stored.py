@@ -180,7 +180,7 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
         chosen = list(map(_metric, labels))
     else:
         chosen = _requested(metrics)
-    for metric in (metric if metric.gap is None else metric.gap.of for metric in chosen):
+    for metric in (metric if metric.gap is None else metric.gap.metric for metric in chosen):
         for name, system in systems.items():
             if metric.label not in system.labels:
                 problem = f"system {name!r} has no values of {metric.label!r}"

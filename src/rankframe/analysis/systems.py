@@ -27,7 +27,7 @@ from rankframe.engine.pair_metrics import PAIR_COUNTS
 from rankframe.engine.plan import PerQuery
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.queries import Attributes, shared_columns_of
+from rankframe.io.queries import Attributes
 from rankframe.metrics.names import Metric, parse
 
 _DEFAULT_DEPTH = 10
@@ -92,7 +92,7 @@ def evaluate_runs(
     *,
     depths: Iterable[int] | None = (),
     attributes: Attributes | None = None,
-    requested: Mapping[str, bool] | None = None,
+    queries: InputTable | None = None,
 ) -> tuple[dict[str, System], Held]:
     """Evaluate each run; return the systems by name, and the inputs as they were read.
 
@@ -102,8 +102,7 @@ def evaluate_runs(
         depths: ranks down to which the judged share is computed, beside the cutoffs of metrics.
             None computes no judged shares.
         attributes: of queries, for weights and slices.
-        requested: columns of queries that were named, and whether they exist (default: the
-            columns of the attributes).
+        queries: the frame of queries, if it was opened for more than the attributes.
     """
     limit, policies = limit_of(runs.max_memory), runs.policies
     qrels, judged, evidence = None, {}, None
@@ -137,8 +136,7 @@ def evaluate_runs(
         with naming_the_run(repr(name)):
             opened.append(open_run(source, policies, runs.columns, limit=limit))
     inputs = [*([] if qrels is None else [qrels]), *opened, *evaluation.others]
-    requested = shared_columns_of(attributes) if requested is None else requested
-    refuse_absent_columns(runs.columns, *inputs, queries=requested)
+    refuse_absent_columns(runs.columns, *inputs, queries=queries or attributes)
     left = evaluation.left(None) if qrels is None else qrels
     tables = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
     systems = {}

@@ -37,7 +37,7 @@ from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithH
 from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import number_segments, query_blocks, sort_order
-from rankframe.metrics.gain import discounted, gain_rows
+from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import where
 
@@ -167,8 +167,8 @@ class _Unjudged:
         if listed:
             assert found.listing is not None  # callers see to it
             documents = found.listing.all()
-            documents = documents.some((documents.judgment < 0) & (not policies.judged_only))
-            documents = documents.some(sort_order(documents.query, documents.rank))
+            documents = documents.select((documents.judgment < 0) & (not policies.judged_only))
+            documents = documents.select(sort_order(documents.query, documents.rank))
         else:
             documents = unlisted_holes(part.starts, part.rank, part.retrieved)
         return cls(part, kind, documents, policies, queries, looked_up.weights)
@@ -267,7 +267,7 @@ class _Unjudged:
         if depth not in self._rows:
             documents = self.documents
             if depth < self._deepest:
-                documents = documents.some(documents.rank <= depth)
+                documents = documents.select(documents.rank <= depth)
             self._rows[depth] = WithHoles.from_listed(self.part, documents)
         return self._rows[depth]
 
@@ -281,7 +281,7 @@ class _Unjudged:
 
         def evaluate(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
             judged = JudgedFrame(
-                part.some(*block),
+                part.slice_queries(*block),
                 rel=self.policies.rel,
                 max_grade=highest,
                 settle=DOC in plan.columns,
@@ -440,7 +440,7 @@ def _gain_grades(
     there are documents of that grade or above. So is the DCG; and which unjudged documents are to
     reach a grade depends on the ratio alone.
     """
-    gain = gain_rows(params["gain"], params["min_grade"])
+    gain = gain_of(pl.col(RELEVANCE), params["gain"], params["min_grade"])
     occurring = pl.concat([ideal[RELEVANCE], inside[RELEVANCE].drop_nulls()]).to_list()
     levels = pl.DataFrame({RELEVANCE: sorted({*occurring, grade})}, {RELEVANCE: pl.Float64})
     levels = levels.with_columns(gain.alias("gain")).filter(pl.col("gain") > 0)

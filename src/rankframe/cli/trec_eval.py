@@ -158,7 +158,7 @@ def trec_eval(
     the run. With --check: 0 if every line agrees, 1 if some differ, 2 if
     something is wrong.
     """
-    from rankframe.trec_eval.check import compare_output, measures_in, read_output
+    from rankframe.trec_eval.check import compare_output, find_measures, read_output
     from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 
     if how["run_format"] != _RUN_FORMAT:
@@ -166,7 +166,7 @@ def trec_eval(
     options = TrecOptions(**{flag.name: how[flag.name] for flag in _OPTIONS if flag.name in how})
     output = read_output(how["check"]) if "check" in how else None
     measures = how.get("measures")
-    checked = None if output is None else measures_in(output, options.rel_format)
+    checked = None if output is None else find_measures(output, options.rel_format)
     judgments, documents = open_sources([qrels, run])
     result = evaluate_trec(
         judgments,

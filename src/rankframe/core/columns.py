@@ -1,4 +1,4 @@
-"""The columns of every frame in rankframe, written down once: names, types, and what they mean."""
+"""Declare the columns of every frame, once: names, types and meanings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-# What an input is to be read as.
+# The kinds of inputs.
 Role: TypeAlias = Literal["qrels", "run", "queries"]
-# What errors call an input, whatever it is read as: one of two rankings, what lies beside a run.
+# Names of inputs in errors, where they differ from the kind.
 Side: TypeAlias = Literal["ranking a", "ranking b", "train", "reference"]
 
-# What columns of frames have a value for: an attribute of documents and one of its values, how much
-# less a subtopic is worth each time that it was seen, a relevance level, RBO's treatment of ties, a
-# cutoff.
+# Parameters of columns: an attribute of documents and one of its values, how much less a subtopic
+# is worth each time that it was seen, a relevance level, RBO's treatment of ties, and a cutoff.
 Parameter: TypeAlias = Literal["attribute", "value", "alpha", "rel", "ties", "k"]
 # The α of columns and metrics that name none.
 ALPHA: Final = 0.5
@@ -30,7 +29,7 @@ SCORE: Final = "score"
 # Read as a score of which less is better: turned round as it is read.
 DISTANCE: Final = "distance"
 RANK: Final = "rank"
-# What a float cannot hold of a score that is a large whole number; never shown.
+# The rounding error of a score that is a large whole number; never shown.
 SCORE_REST: Final = "_score_rest"
 WEIGHT: Final = "weight"
 # What a judgment is about, where a query has several aspects: a subtopic, an intent, a fact.
@@ -65,12 +64,12 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     GROUP_WEIGHT: ("subtopic_weight", "nugget_weight", "intent_weight", "aspect_weight",
                    "fact_weight"),
 }  # fmt: skip
-# Of these, the ones that stand beside others: taken where no other name is there.
+# Synonyms that are used only if no column has another synonym.
 LATE_SYNONYMS: Final = frozenset(
     {"search_term", "customer_id", "session_id", "chunk_id", "passage_id", "article_id"}
 )
-# Names under which columns of lists are recognised, where none of the above is there. Documents:
-# first those that say which side they are of, so that one table can have both.
+# Names under which columns of lists are recognised, if no column has a name above. For documents,
+# names of one side (below) come first, so that one table can have the lists of both.
 LIST_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     DOC: (
         "doc_ids", "docids", "docs", "docnos", "documents", "document_ids", "item_ids", "itemids",
@@ -116,7 +115,7 @@ def is_pattern(name: str) -> bool:
 
 
 class _Written(NamedTuple):
-    """Write a parameter into the name of a column, and read it from the name."""
+    """Format a parameter in the name of a column, and parse it."""
 
     before: str
     looks: str
@@ -124,7 +123,7 @@ class _Written(NamedTuple):
     write: Callable[[Any], str] = str
 
     def pattern(self, parameter: str) -> str:
-        """Return a pattern for the end of a name that has the parameter, or has it not."""
+        """Return a pattern for the end of a name, which may have the parameter."""
         return f"(?:{self.before}(?P<{parameter}>{self.looks}))?"
 
 
@@ -142,8 +141,7 @@ _WRITTEN: Final[dict[str, _Written]] = {
 
 @dataclass(frozen=True)
 class ColumnRequest:
-    """A column of a frame with values of its parameters; those left at their defaults are not
-    part of its name.
+    """Request a column of a frame; parameters that are not at their defaults are in its name.
 
     >>> ColumnRequest("found").name, ColumnRequest("found", rel=2).name
     ('found', 'found_rel2')
@@ -178,11 +176,11 @@ class ColumnRequest:
 
 
 class Column(NamedTuple):
-    """A column of a frame."""
+    """Describe a column of a frame."""
 
     type: pl.DataType
     meaning: str
-    # it exists for each value of these too: `found_rel2`, `concordant_top10`
+    # there is also a column for each value of these: `found_rel2`, `concordant_top10`
     parameters: tuple[Parameter, ...] = ()
     # it depends on all queries, not only on its own
     whole_input: bool = False
@@ -197,7 +195,7 @@ _ATTRIBUTE: Final = ("attribute",)
 
 @dataclass(frozen=True)
 class FrameColumns:
-    """The contract of a frame: what a row is, and its columns."""
+    """Describe the rows and columns of a frame."""
 
     kind: str
     row: str
@@ -212,7 +210,7 @@ class FrameColumns:
         self, *, rel: Iterable[float] = (), alpha: Iterable[float] = (), ties: Iterable[str] = (),
         k: Iterable[int] = (),
     ) -> dict[str, pl.DataType]:  # fmt: skip
-        """Return the types of the columns, also of those with these values of their parameters."""
+        """Return the types of the columns, including columns with these values of parameters."""
         schema: dict[str, pl.DataType] = {}
         columns = self.columns.items()
         choices = product((None, *k), (ALPHA, *alpha), (None, *rel), columns, (None, *ties))
@@ -224,7 +222,7 @@ class FrameColumns:
 
     @cached_property
     def _patterns(self) -> dict[str, re.Pattern[str]]:
-        """Return what the names of each column with parameters look like."""
+        """Return a pattern of the names of each column that has parameters."""
         patterns = {
             name: "".join(_WRITTEN[parameter].pattern(parameter) for parameter in column.parameters)
             for name, column in self.columns.items()
@@ -232,10 +230,10 @@ class FrameColumns:
         return {name: re.compile(name + end, re.DOTALL) for name, end in patterns.items() if end}
 
     def request(self, name: str) -> ColumnRequest:
-        """Read the name of a column, which may have parameters; any other name stands for itself.
+        """Parse the name of a column, which may have parameters; any other name is a column itself.
 
-        Expressions carry nothing but names, and users write these themselves: all that looks at
-        the parameters of a column asks here.
+        Expressions refer to columns by name, also where users write them, so that parameters are
+        always parsed here.
 
         >>> JUDGED_FRAME.request("found_rel2").rel
         2.0
@@ -263,44 +261,37 @@ class FrameColumns:
 
     def of_whole_input(self, name: str) -> bool:
         """Tell whether a column depends on all queries, not only on its own."""
-        column = self.find(name)
+        column = self.columns.get(self.request(name).column)
         return column is not None and column.whole_input
 
 
 JUDGED_FRAME: Final = FrameColumns(
     "judged",
-    "one judgment; by query, then rank, those not retrieved last",
+    "one judgment; by query, then rank, documents that were not retrieved last",
     {
         QUERY: _text("the query"),
         DOC: _text("the judged document"),
         RELEVANCE: _number("its grade"),
         "relevant": _flag("the grade counts as relevant", _REL),
-        RANK: _whole("place in the run, from 1; null where it was not retrieved"),
-        "ideal_rank": _whole(
-            "place in the best possible ordering of all judged documents (by grade)"
-        ),
+        RANK: _whole("rank in the run, from 1; null if it was not retrieved"),
+        "ideal_rank": _whole("rank in the best ordering of all judged documents (by grade)"),
         "ideal_rank_retrieved": _whole(
-            "the same over retrieved documents only; null where not retrieved"
+            "rank in the best ordering of the retrieved judged documents; null if not retrieved"
         ),
-        "found": _whole("relevant documents at or above this rank, itself included", _REL),
+        "found": _whole("relevant documents at this rank or above", _REL),
         "nonrelevant_above": _whole(
             "judged non-relevant documents (grade of at least 0, not relevant) above this rank",
             _REL,
         ),
         "judged_above": _whole("judged documents of any grade above this rank"),
-        "judged_by_ideal_rank": _whole(
-            "judged documents that were retrieved at or above the rank `ideal_rank`"
-        ),
-        "tied_rank": _number(
-            "mean rank of the query's documents with this score (the rank itself where none ties)"
-        ),
+        "judged_by_ideal_rank": _whole("judged documents retrieved at rank `ideal_rank` or above"),
+        "tied_rank": _number("mean rank of the query's documents with the same score"),
         "retrieved": _whole("documents that the run returned for this query"),
         "relevant_total": _whole("relevant documents of this query", _REL),
         "nonrelevant_total": _whole("judged non-relevant documents of this query", _REL),
         "max_grade": _number("the largest grade in all judgments"),
         "pooled_wins": _number(
-            "of the non-relevant documents retrieved for any query, how many score below this one "
-            "(ties count half)",
+            "non-relevant documents, retrieved for any query, with a lower score (ties count half)",
             _REL,
             whole_input=True,
         ),
@@ -318,51 +309,48 @@ PAIR_FRAME: Final = FrameColumns(
     {
         QUERY: _text("the query"),
         DOC: _text("the document"),
-        "rank_a": _whole("place in the first ranking, from 1; null where it lacks it"),
-        "rank_b": _whole("place in the second ranking, likewise"),
-        "score_a": _number("score in the first ranking; null where there is none"),
-        "score_b": _number("score in the second ranking, likewise"),
-        "n_a": _whole("documents that the first ranking has for this query"),
-        "n_b": _whole("documents that the second ranking has for this query"),
-        "n_shared": _whole("documents that both have for this query"),
-        "depth": _whole("the row's number within its query"),
-        "overlap": _whole("documents that both have down to this depth"),
-        "agreement": _number("share in common at this depth, as RBO's `ties` has it", ("ties",)),
+        "rank_a": _whole("rank in the first ranking, from 1; null if absent"),
+        "rank_b": _whole("rank in the second ranking, from 1; null if absent"),
+        "score_a": _number("score in the first ranking; null if there is none"),
+        "score_b": _number("score in the second ranking; null if there is none"),
+        "n_a": _whole("documents of this query in the first ranking"),
+        "n_b": _whole("documents of this query in the second ranking"),
+        "n_shared": _whole("documents of this query in both rankings"),
+        "depth": _whole("number of the row within its query, from 1"),
+        "overlap": _whole("documents in the top `depth` of both rankings"),
+        "agreement": _number("agreement at this depth, with RBO's treatment of ties", ("ties",)),
         "unseen": _number(
-            "what the shorter ranking's unseen documents add, if as its seen ones did", ("ties",)
+            "agreement added by the shorter ranking's unseen documents if they are like its others",
+            ("ties",),
         ),
         "unseen_most": _number(
-            "what unseen documents of either can add at the most", ("ties", "k")
+            "largest agreement that unseen documents of either ranking can add", ("ties", "k")
         ),
         "compared": _flag("the document is compared", _K),
-        "concordant": _whole("compared documents that both rankings put above it", _K),
-        "discordant": _whole(
-            "compared documents above it in the first, below it in the second", _K
-        ),
+        "concordant": _whole("compared documents above it in both rankings", _K),
+        "discordant": _whole("compared documents above it in the first, below in the second", _K),
         "tied_in_b": _whole("compared documents above it in the first, tied in the second", _K),
-        "tied_in_a": _whole(
-            "compared documents tied with it in the first, above in the second", _K
-        ),
-        "distinct_a": _flag("no compared document before it has its score in the first", _K),
-        "distinct_b": _flag("no compared document before it has its score in the second", _K),
-        "mean_rank_a": _number("place among the compared in the first; ties share it", _K),
-        "mean_rank_b": _number("place among the compared in the second; ties share it", _K),
+        "tied_in_a": _whole("compared documents tied in the first, above it in the second", _K),
+        "distinct_a": _flag("first compared document with its score in the first ranking", _K),
+        "distinct_b": _flag("first compared document with its score in the second ranking", _K),
+        "mean_rank_a": _number("rank among compared documents in the first, mean over ties", _K),
+        "mean_rank_b": _number("rank among compared documents in the second, mean over ties", _K),
         "above_in_b": _whole("compared documents above it in the second ranking", _K),
-        "above_in_both": _whole("compared documents above it in both", _K),
+        "above_in_both": _whole("compared documents above it in both rankings by rank", _K),
         "deviation_a": _number("score less the mean of the compared, scaled; null if unscored", _K),
-        "deviation_b": _number("score in the second less the mean, scaled; null if unscored", _K),
+        "deviation_b": _number("score less the mean of the compared, scaled; in the second", _K),
     },
 )
 
 STACKED_FRAME: Final = FrameColumns(
     "stacked",
-    "one document of one of several runs; by query, then as the runs are given, then by rank",
+    "one document of one of several runs; by query, then in the order of the runs, then by rank",
     {
         QUERY: _text("the query"),
         DOC: _text("the document"),
-        "run": _text("the run that has it, by its name"),
-        RANK: _whole("place in that run, from 1"),
-        SCORE: _number("score in that run; null where it has none"),
+        "run": _text("the name of the run"),
+        RANK: _whole("rank in that run, from 1"),
+        SCORE: _number("score in that run; null if there is none"),
         "normalised": _number("the score after normalisation"),
         "length": _whole("documents that the run has for this query"),
         "runs_with": _whole("runs that have the document for this query"),
@@ -372,37 +360,36 @@ STACKED_FRAME: Final = FrameColumns(
 
 GROUPED_FRAME: Final = FrameColumns(
     "grouped",
-    "one judgment of a document for a group (a subtopic, a fact); by query, then rank, those not "
-    "retrieved last, then group",
+    "one judgment of a document for a subtopic (or a fact); by query, then rank, documents that "
+    "were not retrieved last, then subtopic",
     {
         QUERY: _text("the query"),
         DOC: _text("the judged document"),
-        GROUP: _text("what the judgment is about; null where it is about no group"),
-        RELEVANCE: _number("the document's grade for this group"),
-        "relevant": _flag("the grade counts as relevant, and there is a group", _REL),
-        RANK: _whole("place in the run, from 1; null where it was not retrieved"),
-        "above": _whole("documents above this rank that are relevant to the same group", _REL),
-        "first": _flag(
-            "the first relevant document of its group; of several not retrieved, one of them", _REL
-        ),
-        "groups": _whole("groups of this query with a relevant document", _REL),
-        "group_relevant": _whole("relevant documents of this group", _REL),
-        GROUP_WEIGHT: _number("how much the group counts: as given, else 1"),
+        GROUP: _text("the subtopic; null if the judgment has none"),
+        RELEVANCE: _number("the document's grade for this subtopic"),
+        "relevant": _flag("the grade counts as relevant, and there is a subtopic", _REL),
+        RANK: _whole("rank in the run, from 1; null if it was not retrieved"),
+        "above": _whole("documents above this rank that are relevant to the subtopic", _REL),
+        "first": _flag("first relevant document of its subtopic, or one if none is ranked", _REL),
+        "groups": _whole("subtopics of this query with a relevant document", _REL),
+        "group_relevant": _whole("relevant documents of this subtopic", _REL),
+        GROUP_WEIGHT: _number("the weight of the subtopic (default: 1)"),
         "unsatisfied": _number(
-            "how likely a reader who wants this group reads on to here, past the documents above: "
+            "probability that the documents above do not satisfy a reader who wants this subtopic: "
             "the product of 1 − (2^grade − 1)/2^max_grade"
         ),
         "ideal_rank": _whole(
-            "place in the greedy ideal list, which takes next the document whose groups are worth "
-            "most, each (1 − α) times as much whenever it was seen; null where nothing is "
-            "relevant",
+            "rank in the greedy ideal list, whose next document is always the one with the most "
+            "valuable subtopics, each worth (1 − α) times as much whenever it was seen; null if "
+            "nothing is relevant",
             ("alpha", "rel"),
         ),
         "ideal_above": _whole(
-            "documents above it in that list that are relevant to the same group", ("alpha", "rel")
+            "documents above it in the ideal list that are relevant to the subtopic",
+            ("alpha", "rel"),
         ),
-        "ideal_dcg": _number("the largest DCG that a list can have for this group", _K),
-        "ideal_dcg_exp2": _number("the same with a gain of 2^grade − 1", _K),
+        "ideal_dcg": _number("largest possible DCG for this subtopic", _K),
+        "ideal_dcg_exp2": _number("largest possible DCG for this subtopic, gain 2^grade − 1", _K),
         "retrieved": _whole("documents that the run returned for this query"),
         "max_grade": _number("the largest grade in all judgments"),
     },
@@ -411,57 +398,59 @@ GROUPED_FRAME: Final = FrameColumns(
 SHOWN_FRAME: Final = FrameColumns(
     "shown",
     "one document that was shown: retrieved, judged or not; by query, then rank. Attributes of "
-    "`items` are columns too (one that is called like these: `items.score`)",
+    "`items` are columns too (with the prefix `items.` if the name is taken: `items.score`)",
     {
         QUERY: _text("the query"),
         DOC: _text("the document"),
-        RANK: _whole("place in the run, from 1"),
-        SCORE: _number("score in the run; null where it has none"),
+        RANK: _whole("rank in the run, from 1"),
+        SCORE: _number("score in the run; null if there is none"),
         "retrieved": _whole("documents that the run returned for this query"),
-        RELEVANCE: _number("its grade; null where it was not judged"),
+        RELEVANCE: _number("its grade; null if it was not judged"),
         "relevant": _flag("the grade counts as relevant"),
         "judged": _flag("the query has judgments"),
         "seen": _flag("the query has the document in `train`"),
         "popularity": _whole("queries that have the document in `train`"),
-        "interactions": _number("how often it is there, counts added up"),
-        "popularity_rank": _whole("place by popularity, equal ones alike; null: nobody's"),
-        "more_popular": _number("share of interactions that more popular ones have, or 1"),
+        "interactions": _number("interactions with the document in `train`"),
+        "popularity_rank": _whole("rank by popularity, shared by ties; null if nobody has it"),
+        "more_popular": _number("share of interactions with more popular documents; 1 if unknown"),
         "train_queries": _whole("queries in `train`"),
         "train_interactions": _number("interactions in `train`"),
         "in_catalogue": _flag("the document is in the catalogue"),
         "catalogue_size": _whole("documents in the catalogue"),
-        "reference_rank": _whole("place in the run `reference`; null where it lacks it"),
+        "reference_rank": _whole("rank in the run `reference`; null if absent"),
         "has": _flag("the attribute has this value", ("attribute", "value")),
-        "values": _whole("how many values the attribute has", _ATTRIBUTE),
-        "new": _whole("how many of them no document above has", _ATTRIBUTE),
+        "values": _whole("number of values that the attribute has", _ATTRIBUTE),
+        "new": _whole("number of these values that no document above has", _ATTRIBUTE),
         "crowd": _number("Σ of (c + 1)·log2(c + 1) − c·log2 c, c above with a value", _ATTRIBUTE),
-        "pairs": _whole("documents above with a value, where it has one itself", _ATTRIBUTE),
-        "unlike": _number("Σ over these of the Jaccard distance of the values", _ATTRIBUTE),
-        "vector": _whole("1 where the attribute is a vector, else 0", _ATTRIBUTE),
-        "vector_pairs": _whole("documents above with a vector, where it has one", _ATTRIBUTE),
-        "cosine": _number("Σ over these of the cosine of the vectors", _ATTRIBUTE),
-        "divergence": _number("of the query's list from its rows in `train`", ("attribute", "k")),
+        "pairs": _whole("documents above with a value, if it has a value itself", _ATTRIBUTE),
+        "unlike": _number("Σ of Jaccard distances to documents above with a value", _ATTRIBUTE),
+        "vector": _whole("1 if the attribute is a vector, else 0", _ATTRIBUTE),
+        "vector_pairs": _whole("documents above with a vector, if it has one itself", _ATTRIBUTE),
+        "cosine": _number("Σ of cosines to documents above with a vector", _ATTRIBUTE),
+        "divergence": _number("divergence of the query's list from `train`", ("attribute", "k")),
     },
-)  # fmt: skip
+)
 
 DOCUMENTS_FRAME: Final = FrameColumns(
     "documents",
-    "one document that is known or was shown, over all queries; in order of the ids",
+    "one document of the catalogue, of `train` or of any list; by id",
     {
         DOC: _text("the document"),
-        "in_catalogue": _flag("it is in the catalogue"),
-        "popularity": _whole("queries that have it in `train`"),
-        "interactions": _number("how often it is there, counts added up"),
+        "in_catalogue": _flag("the document is in the catalogue"),
+        "popularity": _whole("queries that have the document in `train`"),
+        "interactions": _number("interactions with the document in `train`"),
         "shown": _whole("lists that show it in their top k", _K),
-        "lists": _whole("lists that show anything in their top k", _K),
+        "lists": _whole("lists that show any document in their top k", _K),
     },
 )
 
 VALUES_FRAME: Final = FrameColumns(
-    "values", "one value of an attribute of documents; those with several count in equal parts", {
+    "values",
+    "one value of an attribute of documents; a document with several values counts in equal parts",
+    {
         "value": _text("the value"),
-        "documents": _number("documents in the catalogue that have it"),
-        "interactions": _number("interactions in `train` of documents that have it"),
-        "exposure": _number("Σ 1 / log2(rank + 1) of these over all lists, in the top k"),
+        "documents": _number("documents in the catalogue that have the value"),
+        "interactions": _number("interactions in `train` with documents that have the value"),
+        "exposure": _number("Σ 1 / log2(rank + 1) of these documents over the top k of all lists"),
     },
-)  # fmt: skip
+)

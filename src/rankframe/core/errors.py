@@ -1,4 +1,4 @@
-"""Every exception of rankframe.
+"""Define the errors of rankframe.
 
 An error keeps its facts and makes its message from them: what is wrong, how much of it, an example,
 what to do; with options as arguments of a function, or as flags of a command.
@@ -26,7 +26,7 @@ from rankframe.core.messages import (
 
 
 class RankframeError(ValueError):
-    """Bad input or usage. Catch this one to catch them all."""
+    """Raised for bad input or usage; the base class of all errors of rankframe."""
 
     def __init__(self, *parts: Part) -> None:
         self.parts = parts
@@ -71,7 +71,7 @@ def naming_the_run(name: str) -> Iterator[None]:
 
 
 class UnreadableInputError(RankframeError):
-    """A source that cannot be read as what it claims to be."""
+    """Raised if a source cannot be read in its format."""
 
     def __init__(self, source: str, problem: str, *advice: Part) -> None:
         before, _, kind = source.partition("the run ")
@@ -80,7 +80,7 @@ class UnreadableInputError(RankframeError):
 
 
 class MalformedLineError(RankframeError):
-    """A malformed line of a text file."""
+    """Raised if a text file has a malformed line."""
 
     def __init__(self, source: str, line: int, text: str, problem: str, count: int) -> None:
         more = f" ({count:,} such lines in all)" if count > 1 else ""
@@ -88,16 +88,11 @@ class MalformedLineError(RankframeError):
         self.source, self.line, self.text = source, line, text
         self.problem, self.count = problem, count
 
-    def moved(self, *, lines: int = 0, count: int = 0) -> MalformedLineError:
-        """Return the error for a text that follows some lines of the file, or with more of them."""
-        line, count = self.line + lines, self.count + count
-        return MalformedLineError(self.source, line, self.text, self.problem, count)
-
 
 class MissingColumnError(RankframeError):
-    """A required column that an input lacks.
+    """Raised if an input lacks a required column.
 
-    `named`: the name that `columns=` gives it; `shared`: for any input that has it.
+    `named`: the name that `columns=` gives it; `shared`: `columns=` names it for several inputs.
     """
 
     def __init__(
@@ -139,7 +134,7 @@ class MissingColumnError(RankframeError):
 
 
 class AmbiguousColumnError(RankframeError):
-    """Several columns that could be the required one."""
+    """Raised if several columns could be the required one."""
 
     def __init__(self, role: str, column: str, candidates: Sequence[str]) -> None:
         super().__init__(
@@ -157,7 +152,7 @@ def _of_side(role: str, column: str, name: str) -> Option:
 
 
 class UnorderedRunError(RankframeError):
-    """A run without a column that orders its documents."""
+    """Raised if no column of a run orders its documents."""
 
     def __init__(self, role: str, columns: Sequence[str], numeric: Sequence[str]) -> None:
         problem = f" has neither a score nor a rank column; it has {listing(columns)}"
@@ -174,7 +169,7 @@ class UnorderedRunError(RankframeError):
 
 
 class ColumnMappingError(RankframeError):
-    """A `columns=` mapping with an unknown key."""
+    """Raised if a `columns=` mapping has an unknown key."""
 
     def __init__(self, unknown: str, columns: Sequence[str], sides: Sequence[str] = ()) -> None:
         problem = (Option("columns"), f" names {unknown!r}, which is not a column of rankframe")
@@ -195,7 +190,7 @@ class ColumnMappingError(RankframeError):
 
 
 class ColumnTypeError(RankframeError):
-    """A column of a type that cannot be an id, a score or a grade."""
+    """Raised if the type of a column cannot be an id, a score or a grade."""
 
     def __init__(self, role: str, column: str, dtype: str, expected: str) -> None:
         super().__init__(
@@ -204,7 +199,7 @@ class ColumnTypeError(RankframeError):
 
 
 class BadValueError(RankframeError):
-    """Rows with an invalid value."""
+    """Raised if rows have an invalid value."""
 
     def __init__(self, role: str, problem: str, count: int, example: str, advice: str) -> None:
         rows = "row" if count == 1 else "rows"
@@ -213,7 +208,7 @@ class BadValueError(RankframeError):
 
 
 class DuplicateError(RankframeError):
-    """Duplicate documents of a query.
+    """Raised if a query has a document more than once.
 
     `resolvable`: there is an option to keep the best of them.
     """
@@ -244,14 +239,14 @@ class DuplicateError(RankframeError):
 
 
 class EmptyInputError(RankframeError):
-    """An input without rows."""
+    """Raised if an input has no rows."""
 
     def __init__(self, role: str, source: str, advice: str = "") -> None:
         super().__init__(*sentences((Role(role), f" is empty: {source} has no rows"), (advice,)))
 
 
 class NoOverlapError(RankframeError):
-    """A run and judgments without a query or document in common."""
+    """Raised if a run and judgments have no query or document in common."""
 
     def __init__(self, key: str, run_ids: Sequence[str], qrels_ids: Sequence[str]) -> None:
         super().__init__(
@@ -265,7 +260,7 @@ class NoOverlapError(RankframeError):
 
 
 class NoSharedQueryError(RankframeError):
-    """Two rankings without a query in common."""
+    """Raised if two rankings have no query in common."""
 
     def __init__(self, ids_a: Sequence[str], ids_b: Sequence[str]) -> None:
         super().__init__(
@@ -275,7 +270,7 @@ class NoSharedQueryError(RankframeError):
 
 
 class MissingQueriesError(RankframeError):
-    """Judged queries that the run lacks, with missing="error"."""
+    """Raised if the run lacks judged queries, with missing="error"."""
 
     def __init__(self, count: int, judged: int, example: str) -> None:
         super().__init__(
@@ -290,7 +285,7 @@ class MissingQueriesError(RankframeError):
 
 
 class UnknownMetricError(RankframeError):
-    """An unknown metric."""
+    """Raised if a metric is unknown."""
 
     def __init__(self, name: str, suggestions: Sequence[str], problem: str = "") -> None:
         hint = f"Did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
@@ -299,11 +294,11 @@ class UnknownMetricError(RankframeError):
 
 
 class MetricParameterError(RankframeError):
-    """A metric with a parameter that it lacks, or a value that it cannot take."""
+    """Raised if a metric lacks a parameter, or does not accept its value."""
 
 
 class OptionError(RankframeError):
-    """An option with a value that it does not take, or options that do not go together."""
+    """Raised if an option does not accept a value, or two options exclude each other."""
 
     @classmethod
     def choice(cls, option: str, value: object, choices: Sequence[str]) -> OptionError:
@@ -313,7 +308,7 @@ class OptionError(RankframeError):
 
 
 class UnknownOptionError(OptionError, TypeError):
-    """An option that a function does not take."""
+    """Raised if a function has no such option."""
 
     def __init__(self, function: str, name: str, options: Sequence[str]) -> None:
         super().__init__(
@@ -322,11 +317,11 @@ class UnknownOptionError(OptionError, TypeError):
 
 
 class OutputError(RankframeError):
-    """An output that cannot be written."""
+    """Raised if an output cannot be written."""
 
 
 class ForkedError(RankframeError):
-    """A process forked from one in which polars was at work."""
+    """Raised in a process that was forked from a process in which polars was working."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -337,11 +332,11 @@ class ForkedError(RankframeError):
 
 
 class SparkError(RankframeError):
-    """Spark cannot start, cannot read an input, or gave up on the work."""
+    """Raised if Spark cannot start, cannot read an input, or gives up on the work."""
 
 
 class MissingExtraError(RankframeError, ImportError):
-    """A feature whose optional dependency is not installed."""
+    """Raised if the optional dependency of a feature is not installed."""
 
     def __init__(self, feature: str, extra: str = "", package: str = "") -> None:
         """Name the package, or the extra of rankframe that has what the feature needs."""

@@ -17,7 +17,7 @@ _WORKERS = (*(f"polars-{digit}" for digit in range(10)), "tokio-rt-worker", "asy
 
 
 class _Process:
-    """The state of this process."""
+    """Hold the state of this process."""
 
     # whether polars had threads when the last fork began
     had_threads = False

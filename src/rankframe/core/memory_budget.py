@@ -29,15 +29,14 @@ class MemoryBudget:
         """Allow `size` bytes under way; None: count them without a bound."""
         self.size = size
         self.used = 0
-        self.most = 0  # that were ever under way
         self._changed = Condition()
 
     def acquire(self, size: int) -> None:
         """Wait until `size` more bytes fit into the budget, and count them."""
         with self._changed:
-            self._changed.wait_for(lambda: self._fits(size))
+            while self.size is not None and self.used > 0 and self.size < self.used + size:
+                self._changed.wait()
             self.used += size
-            self.most = max(self.most, self.used)
 
     def release(self, size: int) -> None:
         """Stop counting `size` bytes that were acquired."""
@@ -52,9 +51,6 @@ class MemoryBudget:
             yield
         finally:
             self.release(size)
-
-    def _fits(self, size: int) -> bool:
-        return self.size is None or not self.used or self.used + size <= self.size
 
 
 def map_ahead(

@@ -16,9 +16,11 @@ _LONGEST = 200
 _FLAGS = {
     "columns": "column", "metrics": "metric", "only": "query", "storage_options": "storage-option",
 }  # fmt: skip
-# Secrets: the password in an address (up to its last @, as it may hold any unescaped character),
-# and values of parameters with a telling name.
-_PASSWORD = re.compile(r"(?<=://)([^\s/?#:@'\"]*):[^\s'\"]*@")
+# An address, up to a blank, a quote, or what ends a sentence.
+_ADDRESS = re.compile(
+    r"(?P<scheme>\b[a-zA-Z][\w+.-]*)://(?P<rest>[^\s?'\"][^\s'\"]*?)(?=[.,;:!)]*(?:[\s'\"]|$))"
+)
+# Values of parameters with a telling name, as in the settings of a database connection.
 _SECRET = re.compile(
     r"\b((?:[\w-]*(?:password|signature|token|secret|credential)[\w-]*|sig|(?:account|access)_key)=)"
     r"[^&#\s'\"]+",
@@ -37,7 +39,7 @@ _UNKNOWN = "Is the key column right?"
 
 @dataclass(frozen=True)
 class Option:
-    """An option in a message, perhaps with a value to pass.
+    """Refer to an option in a message, with or without a value to pass.
 
     >>> Option("duplicates", "keep_best").text(), Option("k_max").text(flags=True)
     ('duplicates="keep_best"', '--k-max')
@@ -65,7 +67,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Role:
-    """An input in a message; the error knows its name if it is one of several runs."""
+    """Refer to an input in a message; the error adds the name of the run, if there are several."""
 
     name: str
 
@@ -134,12 +136,31 @@ def _literal(value: object) -> str:
 
 
 def masked(text: str) -> str:
-    """Mask passwords and signatures of addresses in a text.
+    """Remove user names, passwords and query strings from the addresses in a text.
 
     >>> masked("postgresql://ann:s3cret@db/shop#runs"), masked("https://x.org/a?sig=abc&page=2")
-    ('postgresql://ann:***@db/shop#runs', 'https://x.org/a?sig=***&page=2')
+    ('postgresql://db/shop#runs', 'https://x.org/a')
     """
-    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
+    return _SECRET.sub(r"\1***", _ADDRESS.sub(_without_secrets, text))
+
+
+def _without_secrets(address: re.Match[str]) -> str:
+    """Return an address without user and query string.
+
+    A password may hold any unescaped character, so all before the last @ is dropped if it may be
+    one. In addresses of object stores, a ? without a = is a wildcard.
+    """
+    scheme, rest = address["scheme"], address["rest"]
+    host, _, port = rest.partition("/")[0].partition(":")
+    if "@" in host:  # no password
+        rest = rest.partition("@")[2]
+    elif not port.isdigit() and port:
+        rest = rest.rpartition("@")[2]
+    place, mark, query = rest.partition("?")
+    query, hash_, selection = query.partition("#")
+    if mark and not scheme.startswith("http") and "=" not in query:
+        place += mark + query
+    return f"{scheme}://{place}{hash_}{selection}"
 
 
 def listing(names: Sequence[str], limit: int = 12) -> str:

@@ -71,7 +71,7 @@ def is_count(value: Any) -> bool:
 
 
 class Check(NamedTuple):
-    """A test of values, what a value must be to pass it, and how one that does not is shown."""
+    """Test a value of an option; `expected` and `show` are for the error if it does not pass."""
 
     passes: Callable[[Any], bool]
     expected: str
@@ -126,7 +126,8 @@ class OptionInfo:
     default: Any
     sentence: str  # for the documentation of functions
     help: str  # for the flag of commands
-    ledger: Callable[[Any], str | None] | None  # its line in the ledger; None: it has none
+    ledger: str | None  # format of its line in the ledger; None: it has none
+    unset: str | None  # its line in the ledger where it is None or False
     check: Check | None
     needs: str | None  # the option without which this one has no line in the ledger
 
@@ -146,17 +147,18 @@ def option(
     default: Any,
     help: str,  # noqa: A002 (as argparse and typer call it)
     *,
-    ledger: Callable[[Any], str | None] | None = str,
+    ledger: str | None = "{}",
+    unset: str | None = None,
     check: Check | None = None,
     needs: str | None = None,
 ) -> Any:
     """Declare a field of a group of options; the docstring of the group has its sentence."""
-    facts = {"help": help, "ledger": ledger, "check": check, "needs": needs}
+    facts = {"help": help, "ledger": ledger, "unset": unset, "check": check, "needs": needs}
     return field(default=default, metadata=facts)
 
 
 class Options:
-    """A group of options, checked when it is made."""
+    """Hold a group of options, checked when it is made."""
 
     # heads its section in the documentation of functions
     title: ClassVar[str] = "Options"
@@ -168,7 +170,7 @@ class Options:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """Make the group from keyword arguments; names of other groups are passed over."""
+        """Make the group from keyword arguments; names of other groups are ignored."""
         names = vars(cls)["__dataclass_fields__"].keys() & options.keys()
         return cls(**{name: options[name] for name in names})
 
@@ -176,10 +178,12 @@ class Options:
         """Return the lines of the ledger, by option."""
         lines: dict[str, str] = {}
         for info in declared(type(self)):
-            if info.ledger is None or (info.needs and getattr(self, info.needs) is None):
+            if info.needs and getattr(self, info.needs) is None:
                 continue
-            if (line := info.ledger(getattr(self, info.name))) is not None:
-                lines[info.name] = line
+            value = getattr(self, info.name)
+            line = info.unset if value is None or value is False else info.ledger
+            if line is not None:
+                lines[info.name] = line.format(value)
         return lines
 
 
@@ -201,8 +205,8 @@ def _sentence(group: type[Options], name: str) -> str:
     """Return the sentence on an option in the docstring of the group that declares it."""
     entry = re.compile(rf"^    {name}: (.*(?:\n {{8}}.*)*)", re.MULTILINE)
     for owner in group.__mro__:
-        if found := entry.search(inspect.cleandoc(owner.__doc__ or "")):
-            return " ".join(found[1].split())
+        if match := entry.search(inspect.cleandoc(owner.__doc__ or "")):
+            return " ".join(match[1].split())
     return ""
 
 
@@ -224,7 +228,7 @@ def choices(kind: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Progress:
-    """The current stage, and how much of it is done."""
+    """Describe the current stage of the work, and how much of it is done."""
 
     stage: str
     rows: int
@@ -295,6 +299,7 @@ def takes_options(
                     stack.enter_context(freed_at_once())
                 return function(*args, **{**defaults, **arguments})
 
+        called.option_groups = groups  # pyright: ignore[reportAttributeAccessIssue]
         called.__signature__ = signature.replace(parameters=[*main.values(), *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
         called.__doc__ = _documented(function.__doc__ or "", sections)
         return called  # pyright: ignore[reportReturnType]
@@ -339,7 +344,7 @@ Order: TypeAlias = Literal["columns", "rows"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
-# What documents are part of: a table, its file, a mapping, or an expression over doc_id.
+# The units that documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
 UnitRanks: TypeAlias = Literal["renumbered", "kept"]
 # A table in any form that can be read.
@@ -371,51 +376,47 @@ StorageSettings: TypeAlias = Mapping[str, str | int | float | bool]
 _TABLES = ("train", "items", "catalogue", "reference")
 
 
-def _noted(note: str) -> Callable[[Any], str | None]:
-    """Return a line of the ledger for an option that is passed, and none for one that is not."""
-    return lambda value: None if value is None else note
-
-
 @dataclass(frozen=True)
 class Policies(Options):
     """Decide what counts when a run is evaluated against judgments.
 
     Args:
-        rel: the lowest grade that counts as relevant (default: any grade above 0). Graded metrics
-            use the grades themselves.
+        rel: the lowest grade that counts as relevant (default: any grade above 0). Graded metrics,
+            such as ndcg, use the grades themselves.
         relevance: the grade of every judged pair, for judgments without grades; an error if they
             have grades.
         missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
             "error".
         no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
         no_overlap: a run in which no document is judged is an "error", or scores 0 ("zero").
-        order: what orders documents: the score, else distance or rank ("columns"; a run without
-            such a column is an error, unless it has lists), or the order of the rows ("rows").
-        ranks: ranks in the run only order documents, which are numbered from 1 ("renumbered"); or
-            they are kept, gaps included, as if unjudged documents filled the gaps, whatever the
-            scores ("kept").
+        order: what orders the documents of a query: the scores, else the distances, else the ranks
+            ("columns"), or the order of the rows ("rows"). With "columns", a run without any such
+            column is an error, unless it has lists of documents.
+        ranks: ranks in the run only order its documents, which are then numbered from 1
+            ("renumbered"); or documents keep these ranks, whatever their scores, and every gap
+            counts as unjudged documents ("kept").
         ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
-            trec_eval) or ascending ("doc_asc"), or stay as they are ("as_given").
-        duplicates: a document that a query has twice is an "error", or the best of them is kept
-            ("keep_best").
-        k_max: keep only the top N of each list, after duplicates and before unjudged documents are
-            dropped.
-        unit: the judged document that each retrieved chunk belongs to: a frame or file with doc_id
-            and unit, a dict, or an expression over doc_id such as
+            trec_eval) or ascending ("doc_asc"), or stay in the order of the rows ("as_given").
+        duplicates: a document that a query has twice is an "error", or only the best of them is
+            kept ("keep_best").
+        k_max: keep only the top N documents of each query. This follows the removal of duplicates
+            and precedes the removal of unjudged documents.
+        unit: the judged document, called a unit, that each retrieved chunk belongs to: a frame or
+            file with doc_id and unit, a dict, or an expression over doc_id such as
             pl.col("doc_id").str.split("#").list.first(). A unit has the best rank and score of its
             chunks; units with equal scores are ordered by name.
         unit_ranks: with `unit`, units are numbered from 1 ("renumbered"), or have the rank of their
             best chunk ("kept").
-        train: earlier interactions (query_id, doc_id and optionally count), for metrics such as
-            novelty that compare what was retrieved with popularity and history.
+        train: earlier interactions (query_id, doc_id and optionally count). Metrics such as novelty
+            compare the retrieved documents with them.
         exclude_seen: remove documents that the query already has in `train`, before ranking.
         items: the documents that can be retrieved, with attributes: a frame with doc_id and any
             other columns.
-        catalogue: the documents that can be retrieved (default: those in `items`, else those in
-            `train`).
-        reference: another run, with which `unexpectedness` compares.
-        judged_only: remove unjudged documents, and those of negative grade, from the run and close
-            the gaps, after it is cut at `k_max`.
+        catalogue: the documents that can be retrieved (default: the documents in `items`, else the
+            documents in `train`).
+        reference: another run, which `unexpectedness` compares with.
+        judged_only: remove unjudged documents, and documents with a negative grade, from the run
+            after it is cut at `k_max`, and rank the others without gaps.
     """
 
     title: ClassVar[str] = "Policies"
@@ -423,12 +424,13 @@ class Policies(Options):
     rel: float | None = option(
         None,
         "Lowest grade that counts as relevant (default: any above 0).",
-        ledger=lambda rel: "any grade above 0" if rel is None else f"grade of at least {rel:g}",
+        ledger="grade of at least {:g}",
+        unset="any grade above 0",
     )
     relevance: float | None = option(
         None,
         "Grade of every judged pair, for judgments without grades.",
-        ledger=lambda grade: None if grade is None else f"{grade:g} for every pair",
+        ledger="{:g} for every pair",
     )
     missing: Missing = option(
         "zero", "Judged queries that the run lacks: score 0, leave out, or fail."
@@ -441,11 +443,12 @@ class Policies(Options):
     )
     order: Order = option(
         "columns",
-        "Order documents by score, distance or rank, or as the rows stand.",
+        "Order documents by score, distance or rank, or in the order of the rows.",
         ledger=None,  # the ledger has the column itself
     )
     ranks: Ranks = option(
-        "renumbered", "Ranks in the run: only order documents, or keep them with their gaps."
+        "renumbered",
+        "Ranks in the run: only order documents by them, or keep them and their gaps.",
     )
     ties: Ties = option("doc_desc", "Order of documents with equal scores.")
     duplicates: Duplicates = option(
@@ -454,13 +457,14 @@ class Policies(Options):
     k_max: int | None = option(
         None,
         "Keep only the top N of each list (after removing duplicates, before unjudged documents).",
-        ledger=lambda k: "the whole list" if k is None else f"the top {k}",
+        ledger="the top {}",
+        unset="the whole list",
         check=COUNT,
     )
     unit: Unit = option(
         None,
         "Map chunks to documents: a file with doc_id and unit.",
-        ledger=_noted("documents are rolled up to units"),
+        ledger="documents are rolled up to units",
     )
     unit_ranks: UnitRanks = option(
         "renumbered",
@@ -468,28 +472,29 @@ class Policies(Options):
         needs="unit",
     )
     train: Table = option(
-        None, "Earlier interactions: a file with query_id and doc_id.", ledger=_noted("given")
+        None, "Earlier interactions: a file with query_id and doc_id.", ledger="given"
     )
     exclude_seen: bool = option(
         False,  # noqa: FBT003 (a default)
         "Remove documents that the query already has in --train before ranking.",
-        ledger=lambda excluded: "yes" if excluded else None,
+        ledger="yes",
     )
     items: Table = option(
         None,
         "Documents that can be retrieved: a file with doc_id and attributes.",
-        ledger=_noted("given"),
+        ledger="given",
     )
     catalogue: Table = option(
-        None, "The catalogue (default: the documents in --items).", ledger=_noted("given")
+        None, "The catalogue (default: the documents in --items).", ledger="given"
     )
     reference: Table = option(
-        None, "Another run, with which unexpectedness compares.", ledger=_noted("given")
+        None, "Another run, which unexpectedness compares with.", ledger="given"
     )
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)
-        "Remove unjudged documents, and those of negative grade, after --k-max.",
-        ledger=lambda only: "yes" if only else "no",
+        "Remove unjudged documents, and documents with a negative grade, after --k-max.",
+        ledger="yes",
+        unset="no",
     )
 
     @property
@@ -518,14 +523,14 @@ class SharedPolicies(Policies):
     """Decide what counts when several runs are evaluated to be compared.
 
     Args:
-        missing: a judged query that a run lacks scores 0 ("zero_if_few", an error if two systems
-            share less than half of their queries; or "zero", however few they share), is left out
-            ("skip") or is an "error".
+        missing: a judged query that a run lacks scores 0 ("zero"), is left out ("skip") or is an
+            "error". "zero_if_few" is "zero" while any two systems share at least half of their
+            queries, and otherwise an error.
     """
 
     missing: MissingAmong = option(  # pyright: ignore[reportIncompatibleVariableOverride]
         "zero_if_few",
-        "Judged queries that a run lacks; zero_if_few: score 0 if systems share half or more.",
+        "Judged queries that a run lacks. zero_if_few: score 0 if systems share half or more.",
     )
 
     @property
@@ -540,10 +545,10 @@ class PairPolicies(Options):
     """Decide what counts when two rankings are compared with each other.
 
     Args:
-        missing: correlations compare the documents that both rankings have ("shared"), or all,
-            where a document that a ranking lacks stands below all that it has ("bottom").
-        unmatched_queries: a query that only one side has is kept ("keep"; it shares nothing) or
-            left out ("skip").
+        missing: correlations compare only documents that both rankings have ("shared"), or all
+            documents, where each ranking has the documents that it lacks at its end ("bottom").
+        unmatched_queries: a query that only one ranking has is kept, with nothing in common
+            ("keep"), or left out ("skip").
     """
 
     title: ClassVar[str] = "Policies"
@@ -556,7 +561,7 @@ class PairPolicies(Options):
     )
     k_max: int | None = same_option(Policies, "k_max")
     unmatched_queries: UnmatchedQueries = option(
-        "keep", "Queries that only one side has: keep or leave out."
+        "keep", "Queries that only one ranking has: keep or leave out."
     )
 
 
@@ -641,11 +646,11 @@ class Intervals(Options):
 
     Args:
         ci: confidence intervals of the averages, by "bootstrap" over queries, by Student's "t", or
-            None. The bootstrap is drawn from hashes of query ids: the same on every machine, for
-            the same seed.
+            None. The bootstrap draws from hashes of query ids, so that a seed gives equal intervals
+            on every machine.
         confidence: the confidence level of the intervals.
         replicates: the number of bootstrap replicates.
-        seed: the random seed of everything that is drawn.
+        seed: the seed of all random draws.
     """
 
     title: ClassVar[str] = "Intervals"
@@ -676,8 +681,9 @@ class Comparing(Options):
             (Benjamini–Hochberg) or "none". Tests over all queries are one family (metrics × pairs),
             each slicing attribute another (metrics × pairs × slices). Tukey's p values are
             corrected over pairs already.
-        unpaired: a query that not every system has is an "error", left out ("skip") or worth 0
-            ("zero"; undefined where lower is better). Counted in the ledger.
+        unpaired: a query that one of the systems lacks is an "error", is left out ("skip") or
+            scores 0 ("zero"; undefined for metrics of which lower is better). The ledger counts
+            such queries.
         permutations: the number of permutations of randomisation tests.
     """
 
@@ -718,10 +724,6 @@ class UnpairedOptions(TypedDict, total=False):
     unpaired: Unpaired
 
 
-class ComparisonOptions(SignificanceOptions, UnpairedOptions, total=False):
-    """Name the options of `Comparing`."""
-
-
 # Storage ------------------------------------------------------------------------------------------
 
 
@@ -730,9 +732,9 @@ class Storage(Options):
     """Decide how remote storage is reached.
 
     Args:
-        storage_options: settings of remote storage (`s3://…`): `endpoint_url`, `aws_region`, keys,
-            and whatever else polars takes under this name (default: the environment,
-            `AWS_ENDPOINT_URL`, …).
+        storage_options: settings of remote storage (`s3://…`), such as `endpoint_url`,
+            `aws_region` and keys, under the names that polars has (default: environment variables
+            such as `AWS_ENDPOINT_URL`).
     """
 
     title: ClassVar[str] = "Storage"
@@ -780,18 +782,24 @@ def reached_with(settings: Mapping[str, Any] | None) -> Iterator[None]:
 # What public functions take -----------------------------------------------------------------------
 
 
-class EvaluateOptions(PolicyOptions, IntervalOptions, StorageOptions, total=False):
+class SparkEvaluateOptions(PolicyOptions, IntervalOptions, total=False):
+    """Name the options of `spark.evaluate`."""
+
+
+class EvaluateOptions(SparkEvaluateOptions, StorageOptions, total=False):
     """Name the options of `evaluate` and `curve`."""
 
 
-class AgreeOptions(PairPolicyOptions, IntervalOptions, StorageOptions, total=False):
+class SparkAgreeOptions(PairPolicyOptions, IntervalOptions, total=False):
+    """Name the options of `spark.agree`."""
+
+
+class AgreeOptions(SparkAgreeOptions, StorageOptions, total=False):
     """Name the options of `agree`."""
 
 
-class CompareOptions(
-    SharedPolicyOptions, ComparisonOptions, IntervalOptions, StorageOptions, total=False
-):
-    """Name the options of `compare` and `report`."""
+class GateOptions(SharedPolicyOptions, UnpairedOptions, StorageOptions, total=False):
+    """Name the options of `gate`."""
 
 
 class TuneOptions(
@@ -800,8 +808,8 @@ class TuneOptions(
     """Name the options of `tune`."""
 
 
-class GateOptions(SharedPolicyOptions, UnpairedOptions, StorageOptions, total=False):
-    """Name the options of `gate`."""
+class CompareOptions(TuneOptions, UnpairedOptions, total=False):
+    """Name the options of `compare` and `report`."""
 
 
 class DiffOptions(PolicyOptions, StorageOptions, total=False):
@@ -822,11 +830,3 @@ class ExposureOptions(RunOptions, CatalogueOptions, StorageOptions, total=False)
 
 class PairOptions(PairedOptions, StorageOptions, total=False):
     """Name the options of `pair`."""
-
-
-class SparkEvaluateOptions(PolicyOptions, IntervalOptions, total=False):
-    """Name the options of `spark.evaluate`."""
-
-
-class SparkAgreeOptions(PairPolicyOptions, IntervalOptions, total=False):
-    """Name the options of `spark.agree`."""

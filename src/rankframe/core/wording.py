@@ -1,4 +1,4 @@
-"""Write numbers and names, the same in tables, pages and messages."""
+"""Format numbers and names for tables, pages and messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLAIN = str.maketrans(UNSEEN | {chr(code): f"\\u{code:x}" for code in range(0xD
 
 
 class Shown(Protocol):
-    """A metric, as far as its numbers are shown."""
+    """Describe the attributes of a metric that decide how its numbers are shown."""
 
     @property
     def average(self) -> Average:
@@ -111,7 +111,7 @@ def signed_text(value: float | None, metric: Shown | None = None) -> str:
 def range_text(
     low: float | None, high: float | None, metric: Shown | None = None, *, signed: bool = False
 ) -> str:
-    """An interval; nothing where there is none.
+    """Write an interval, or "" if there is none.
 
     >>> range_text(0.1, 0.25), range_text(-0.1, 0.25, signed=True)
     ('0.1000 to 0.2500', '-0.1000 to +0.2500')

@@ -154,7 +154,7 @@ class _Counted:
         times = np.zeros((groups, len(docs), buckets), np.int64)
         lists = np.zeros((groups, buckets), np.int64)
         if whole:
-            times[:, rows] = exposure.known
+            times[:, rows] = exposure.in_catalogue
             lists += exposure.lists
         of_docs = rest.filter(pl.col(DOC).is_not_null())
         group = of_docs["number"].to_numpy() if whole else np.zeros(of_docs.height, np.int64)
@@ -368,7 +368,7 @@ def item_slices(items_by: ItemsBy, exposure: Exposure | None, catalogue: Catalog
         by = dict.fromkeys(items_by.names, items_by.k)
         exposure = Exposure.empty([items_by.k], catalogue, by, hits=items_by.hits)
     position = exposure.cutoffs.index(items_by.k)
-    times = exposure.known[:, :, : position + 1].sum(axis=(0, 2), dtype=np.int64)
+    times = exposure.in_catalogue[:, :, : position + 1].sum(axis=(0, 2), dtype=np.int64)
     rest = exposure.rest.select(-1).filter(pl.col("bucket") <= position)
     strangers = rest[DOC].n_unique()
     frames = [

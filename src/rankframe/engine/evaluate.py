@@ -23,7 +23,7 @@ from rankframe.engine.memory import limit_of
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
-from rankframe.io.queries import By, read_attributes, shared_columns_of, slicings
+from rankframe.io.queries import By, read_attributes, slicings
 from rankframe.metrics.metric import Metric
 from rankframe.metrics.names import Metrics, resolve
 
@@ -117,9 +117,7 @@ def evaluate(
         else ItemsBy.from_names(items_by, averaged, judgments=qrels is not None),
     )
     opened = [side for side in (judgments, documents) if side is not None]
-    refuse_absent_columns(
-        columns, *opened, *evaluation.others, queries=shared_columns_of(attributes)
-    )
+    refuse_absent_columns(columns, *opened, *evaluation.others, queries=attributes)
     return evaluate_inputs(
         evaluation,
         judgments,

@@ -42,7 +42,7 @@ from rankframe.engine.result import PER_QUERY_FILE, about_frame
 from rankframe.engine.retrieved_metrics import RetrievedMetrics, RetrievedValues, SideInputs
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.matches import RunMatches
-from rankframe.frames.side_inputs import JUDGED, WHAT, beside
+from rankframe.frames.side_inputs import JUDGED, WHAT, combine_sides
 from rankframe.io.batches import Batches, check_input, count_rows
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns
@@ -221,7 +221,7 @@ class Evaluation:
     def _beside(self, qrels: InputTable | None, needed: set[float]) -> InputTable:
         kinds = (qrels, self.train, self.reference)
         sides = [side if kind in needed else None for kind, side in enumerate(kinds)]
-        return beside(*sides, limit=None if qrels is None else qrels.limit)
+        return combine_sides(*sides, limit=None if qrels is None else qrels.limit)
 
     def with_max_grade(self, highest: float) -> Evaluation:
         """Return this evaluation, told the largest grade of all judgments."""

@@ -152,7 +152,7 @@ def replicates_for_gaps(evaluation: Evaluation) -> dict[int, set[int]]:
     needed: dict[int, set[int]] = {}
     for metric in evaluation.metrics:
         if metric.gap is not None:
-            needed.setdefault(numbers[metric.gap.by], set()).add(places[metric.gap.of.label])
+            needed.setdefault(numbers[metric.gap.by], set()).add(places[metric.gap.metric.label])
     return needed
 
 
@@ -235,7 +235,7 @@ def summarise_gaps(
     without: dict[str, list[str]] = {}
     for metric in gaps:
         assert metric.gap is not None  # that is what they are
-        index, by = places[metric.gap.of.label], metric.gap.by
+        index, by = places[metric.gap.metric.label], metric.gap.by
         groups = {name: sums for (attribute, name), sums in slices.items() if attribute == by}
         large = {
             name: sums

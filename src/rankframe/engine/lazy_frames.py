@@ -41,10 +41,10 @@ from rankframe.engine.lookup import Lookup
 from rankframe.engine.pair_metrics import Pairing
 from rankframe.engine.retrieved_metrics import Frames, RetrievedMetrics, SideInputs
 from rankframe.frames.catalogue import Catalogue
+from rankframe.frames.column_frame import lazy_frame
 from rankframe.frames.judged import JudgedFrame
-from rankframe.frames.lazy_frame import lazy_frame
-from rankframe.frames.retrieved import BESIDE
-from rankframe.frames.side_inputs import Sides, beside
+from rankframe.frames.retrieved import SIDE_OF_COLUMN
+from rankframe.frames.side_inputs import SideIndexes, combine_sides
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
 from rankframe.io.batches import Batches, check_input
 from rankframe.io.inputs import (
@@ -205,22 +205,22 @@ def retrieved(
 
     def make(needed: set[str]) -> pl.DataFrame:
         computed = catalogue.frame.without_parameters(needed)
-        needed_kinds = {what for name, what in BESIDE.items() if name in computed}
+        needed_kinds = {what for name, what in SIDE_OF_COLUMN.items() if name in computed}
         looked_at = [side if what in needed_kinds else None for what, side in enumerate(kinds)]
         for side in (looked_at[0], looked_at[2]):  # interactions were checked as they were counted
             if side is not None:
                 check_input(side)
-        rows = beside(*looked_at)
+        rows = combine_sides(*looked_at)
         found = read_batches(
             Batches(documents, documents.frame),
             lambda: Frames(
                 catalogue=catalogue,
-                sides=Sides.of(
+                sides=SideIndexes.from_rows(
                     rows.frame.collect(engine="streaming"),
                     sorted(needed_kinds),
                     policies.ties,
                     policies.run_duplicates,
-                ).numbered(catalogue, needed),
+                ).with_numbers(catalogue, needed),
                 policies=policies,
                 columns=sorted({QUERY, RANK, *needed}),
                 k=k,
@@ -236,11 +236,11 @@ def retrieved(
 
 def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
     """Return the columns, with types, that the passed inputs allow to compute."""
-    lacking = {name for name, what in BESIDE.items() if what not in there}
+    lacking = {name for name, what in SIDE_OF_COLUMN.items() if what not in there}
     if catalogue.train_queries is None:
         lacking |= {"popularity", "interactions", "popularity_rank", "more_popular",
                     "train_queries", "train_interactions"}  # fmt: skip
-    if not catalogue.given:
+    if not catalogue.is_listed:
         lacking |= {"in_catalogue", "catalogue_size"}
     schema = {
         name: column.type
@@ -374,7 +374,7 @@ def exposure(
         metrics = RetrievedMetrics.from_metrics(
             resolve(f"coverage(count=true){depth}", "documents"), policies, catalogue, inputs=()
         )
-        nothing = beside(None, None, None).frame.collect()
+        nothing = combine_sides(None, None, None).frame.collect()
         exposure = read_batches(
             Batches(scanned, scanned.frame), metrics.start(nothing), heavy=True
         ).exposure
@@ -383,7 +383,7 @@ def exposure(
             ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
         )
         unknown = [] if trained is not None else list(_OF_TRAIN)
-        unknown += [] if catalogue.given else [_OF_CATALOGUE]
+        unknown += [] if catalogue.is_listed else [_OF_CATALOGUE]
         return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)
 
     return lazy_frame(schema, make)

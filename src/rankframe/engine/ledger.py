@@ -17,7 +17,7 @@ from rankframe.frames.exposure import Exposure
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
-from rankframe.frames.pair import Pairs
+from rankframe.frames.pair import PairFrame
 from rankframe.io.input_table import InputTable
 from rankframe.io.queries import QueryAttributes
 from rankframe.stats.exact import Exact, exact_sum
@@ -204,7 +204,7 @@ class PairCounts(Counts):
         return self.a_rows, self.b_rows
 
     @classmethod
-    def from_pairs(cls, pairs: Pairs, *, compared: int, drops: bool) -> PairCounts:
+    def from_pairs(cls, pairs: PairFrame, *, compared: int, drops: bool) -> PairCounts:
         """Count the queries and documents of two rankings.
 
         `compared`: how many queries have values; `drops`: whether only the best row of a document

@@ -92,8 +92,8 @@ class Lookup:
         listing = found.listing
         return (
             found.judgments is self.judgments
-            and self.tied_rank <= (found.tied_rank is not None)
-            and self.scores <= (found.score is not None)
+            and self.tied_rank <= (found.whole.tied_rank is not None)
+            and self.scores <= (found.whole.score is not None)
             and (not self.listed or (listing is not None and self.ids <= listing.docs))
         )
 
@@ -133,7 +133,7 @@ def read_judgments(
 
 def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
     groups = judgments.subtopics
-    if groups is None or groups.weights is None or not len(groups.of):
+    if groups is None or groups.weights is None or not len(groups.document):
         return
     order, begins = groups.instances(judgments.starts, judgments.height)
     grouped, weights = groups.group[order[begins]] != NO_SUBTOPIC, groups.weights[order]
@@ -144,7 +144,7 @@ def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
         different = weights != spread(
             np.where(grouped, lowest, weights[begins]), begins, len(weights)
         )
-        query = as_text(judgments.ids_of(QUERY, groups.of[[row]]))[0]
+        query = as_text(judgments.queries)[int(judgments.code[groups.document[row]])]
         raise BadValueError(
             role,
             "another weight than others of their group",

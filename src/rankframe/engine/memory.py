@@ -107,7 +107,7 @@ def estimated_need(scanned: InputTable, row_bytes: int, limit: int | None = None
         limit: the bytes that are available. If far more than needed, only the first rows are read.
     """
     try:
-        rows = scanned.about()
+        rows = scanned.count(estimated=True)
         need = rows * (row_bytes + _long_ids_of(_some_rows(scanned, rows)))
         if rows > _SAMPLE and limit is not None and need * _PLENTY > limit:
             rows = rows if scanned.lists is None else scanned.count()

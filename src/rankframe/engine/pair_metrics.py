@@ -17,7 +17,7 @@ from rankframe.core.errors import DuplicateError, MetricParameterError
 from rankframe.core.options import PairPolicies
 from rankframe.engine.ledger import PairCounts
 from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
-from rankframe.frames.pair import Pairs
+from rankframe.frames.pair import PairFrame
 from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches, load_unique
 from rankframe.io.input_table import InputTable, comparable
@@ -46,7 +46,7 @@ class Pairing:
         return cls(a, index_ranking(Batches(a, left).whole()), Batches(b, right), policies)
 
     def each(
-        self, work: Callable[[Pairs], T], on_progress: OnProgress = ignore_progress
+        self, work: Callable[[PairFrame], T], on_progress: OnProgress = ignore_progress
     ) -> list[T]:
         """Work on all queries of both rankings, batch by batch, in any order and on all cores."""
         try:
@@ -61,7 +61,7 @@ class Pairing:
 class _PairBatches(Generic[T]):
     """Work on the pairs of batches of the second ranking."""
 
-    def __init__(self, pairing: Pairing, work: Callable[[Pairs], T]) -> None:
+    def __init__(self, pairing: Pairing, work: Callable[[PairFrame], T]) -> None:
         self._pairing, self._work = pairing, work
         self._came = np.zeros(len(pairing.index.starts), np.bool_)
         self._results: list[T] = []
@@ -88,7 +88,7 @@ class _PairBatches(Generic[T]):
         if b is None:
             b = a.without_rows()
         queries = b.batch.queries if a.has is not None else a.batch.queries
-        return self._work(Pairs(queries, a, b, self._pairing.policies))
+        return self._work(PairFrame(queries, a, b, self._pairing.policies))
 
 
 # Columns that come before the values: how many documents each ranking has, and both have.
@@ -114,7 +114,7 @@ class PairMetrics:
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
     row_bytes: ClassVar[tuple[int, int]] = (140, 110)
 
-    def compute(self, pairs: Pairs) -> tuple[PerQuery, PairCounts]:
+    def compute(self, pairs: PairFrame) -> tuple[PerQuery, PairCounts]:
         """Compute the values of some queries."""
         values = per_query_values(self.plan, pairs)
         lengths = zip(PAIR_COUNTS, (pairs.a.length, pairs.b.length, pairs.n_shared), strict=True)

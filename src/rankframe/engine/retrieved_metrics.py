@@ -22,8 +22,8 @@ from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import PerQuery, Plan, check_columns, compile_plan, per_query_values
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.exposure import Exposure
-from rankframe.frames.retrieved import BESIDE, ShownRows
-from rankframe.frames.side_inputs import JUDGED, Sides
+from rankframe.frames.retrieved import SIDE_OF_COLUMN, RetrievedFrame
+from rankframe.frames.side_inputs import JUDGED, SideIndexes
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes
@@ -68,9 +68,9 @@ class SideInputs:
     @cached_property
     def catalogue(self) -> Catalogue:
         """Return the documents that could be retrieved, and what is known of them."""
-        trained = None if self.train is None else Trained.of(self.train)
+        trained = None if self.train is None else Trained.from_train(self.train)
         policies = self.policies
-        return Catalogue.of(
+        return Catalogue.from_inputs(
             trained, policies.items, policies.catalogue, self.columns, limit=self.limit
         )
 
@@ -142,7 +142,7 @@ class RetrievedMetrics:
     def needed(self) -> set[float]:
         """Return which kinds of rows beside the run are looked at."""
         columns = self.catalogue.frame.without_parameters(self.plan.columns)
-        needed = {what for name, what in BESIDE.items() if name in columns}
+        needed = {what for name, what in SIDE_OF_COLUMN.items() if name in columns}
         return needed | ({JUDGED} if self.items_by is not None and self.items_by.hits else set())
 
     @property
@@ -186,8 +186,10 @@ class RetrievedMetrics:
     def start(self, left: pl.DataFrame) -> Callable[[], RetrievedValues]:
         """Index all rows beside a run; each call of what is returned begins to read the run."""
         policies = self.policies
-        sides = Sides.of(left, sorted(self.needed), policies.ties, policies.run_duplicates)
-        sides = sides.numbered(self.catalogue, self.plan.columns)
+        sides = SideIndexes.from_rows(
+            left, sorted(self.needed), policies.ties, policies.run_duplicates
+        )
+        sides = sides.with_numbers(self.catalogue, self.plan.columns)
         return lambda: RetrievedValues(metrics=self, sides=sides)
 
 
@@ -196,7 +198,7 @@ class Frames:
     """The shown frame, as it comes."""
 
     catalogue: Catalogue
-    sides: Sides
+    sides: SideIndexes
     policies: Policies
     columns: Collection[str]
     k: int | None = None
@@ -205,7 +207,7 @@ class Frames:
 
     def add(self, batch: Batch) -> None:
         """Add the frame of a batch."""
-        rows = ShownRows.of(batch, self.sides, self.catalogue, self.policies, self.k)
+        rows = RetrievedFrame(batch, self.sides, self.catalogue, self.policies, self.k)
         part = rows.frame(self.columns)
         with self._lock:
             self.parts.append(part)
@@ -216,7 +218,7 @@ class RetrievedValues:
     """Accumulate the values of batches as they are read, on several threads."""
 
     metrics: RetrievedMetrics
-    sides: Sides
+    sides: SideIndexes
     parts: list[PerQuery] = field(default_factory=list)
     counts: RunCounts = field(default_factory=RunCounts)
     exposure: Exposure | None = None
@@ -225,7 +227,9 @@ class RetrievedValues:
     def add(self, batch: Batch) -> None:
         """Add a batch."""
         metrics = self.metrics
-        rows = ShownRows.of(batch, self.sides, metrics.catalogue, metrics.policies, metrics.deepest)
+        rows = RetrievedFrame(
+            batch, self.sides, metrics.catalogue, metrics.policies, metrics.deepest
+        )
         # Slices of items alone are no reason to list queries that nobody judged.
         looked_at = metrics.plan.metrics or metrics.documents
         values = None
@@ -262,7 +266,7 @@ def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: C
         request = catalogue.frame.request(name)
         needed = _FROM.get(request.column)
         if request.column == "in_catalogue" or needed == "items":
-            needed = None if catalogue.given else "items"
+            needed = None if catalogue.is_listed else "items"
         elif request.attribute is not None and metric.frame == "shown":
             catalogue.attribute(request.attribute)
         if needed is not None and needed not in inputs:

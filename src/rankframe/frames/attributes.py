@@ -1,4 +1,4 @@
-"""Attributes of documents as arrays, and what a list of documents makes of them."""
+"""Turn attributes of documents into arrays, and compute columns about the attributes of lists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rankframe.kernel.segments import (
     number_segments,
     position,
     ranges,
+    running_count,
     segment_lengths,
     segment_starts,
     sort_order,
@@ -29,19 +30,19 @@ _MOST_BITS, _MOST_PLACES = 64, 256  # of values in a number, and of a list
 
 @dataclass(frozen=True)
 class Values:
-    """The values of an attribute, numbered in their order: of each document none, one or more."""
+    """Hold the values of an attribute as numbers in their order: none, one or more per document."""
 
-    # where those of each document begin, how many there are, and all of them
+    # the first value of each document, how many there are, and the values of all documents
     starts: Ints
     lengths: Ints
     numbers: Ints
-    # what they are, as text
+    # the values as text, in order of their numbers
     names: pl.Series
     # whether a document can have several
     several: bool
 
     @classmethod
-    def of(cls, attribute: pl.Series) -> Values:
+    def from_series(cls, attribute: pl.Series) -> Values:
         """Number the values of a column, or of a column of lists."""
         kind, several = attribute.dtype, False
         if isinstance(kind, pl.List | pl.Array):
@@ -60,301 +61,289 @@ class Values:
 
     @cached_property
     def scale(self) -> int | None:
-        """What every number of values divides; None where it is large."""
+        """Return the least common multiple of the numbers of values; None where it is large."""
         scale = math.lcm(*np.unique(self.lengths[self.lengths > 0]).tolist())
         return scale if scale <= _LARGEST_SCALE else None
 
     @cached_property
+    def owners(self) -> Ints:
+        """Return the document of each value."""
+        return np.repeat(np.arange(len(self.starts)), self.lengths)
+
+    @cached_property
     def masks(self) -> Keys:
-        """A bit for each value of each document; for no more than 64 values in all."""
-        owner = np.repeat(np.arange(len(self.starts)), self.lengths)
+        """Return the values of each document as bits, of no more than 64 values in all."""
         masks = np.zeros(len(self.starts), np.uint64)
-        np.bitwise_or.at(masks, owner, np.uint64(1) << self.numbers.astype(np.uint64))
+        np.bitwise_or.at(masks, self.owners, np.uint64(1) << self.numbers.astype(np.uint64))
         return masks
 
     def with_value(self, name: str) -> Flags:
-        """Which documents have a value."""
-        found = np.zeros(len(self.starts), np.bool_)
-        at = self.names.index_of(name)
-        if at is not None:
-            owner = np.repeat(np.arange(len(self.starts)), self.lengths)
-            found[owner[self.numbers == at]] = True
-        return found
+        """Flag the documents that have a value."""
+        flags = np.zeros(len(self.starts), np.bool_)
+        number = self.names.index_of(name)
+        if number is not None:
+            flags[self.owners[self.numbers == number]] = True
+        return flags
 
-    def of_rows(self, docs: Ints) -> tuple[Ints, Ints, Ints]:
-        """Of some documents, -1 for unknown ones: the rows of those that are known, how many values
-        each has, and these.
+    def look_up(self, docs: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the rows of known documents, how many values each has, and these values.
+
+        `docs` are numbers of documents, -1 for unknown ones.
         """
-        known = np.flatnonzero(docs >= 0)
-        docs = docs[known]
+        rows = np.flatnonzero(docs >= 0)
+        docs = docs[rows]
         lengths = self.lengths[docs]
-        return known, lengths, self.numbers[ranges(self.starts[docs], lengths)]
+        return rows, lengths, self.numbers[ranges(self.starts[docs], lengths)]
 
 
 @dataclass(frozen=True)
 class ValueSets:
-    """Documents by the set of values that they have; set 0 is that of those without any."""
+    """Group documents by the set of values that they have; set 0 is the empty one."""
 
     names: pl.Series
     # the set of each document of the catalogue
     of_documents: Ints
-    # every value of every set, by value
+    # each pair of a set and one of its values, by value
     sets: Ints
     numbers: Ints
     # how many values each set has
     lengths: Ints
 
     @classmethod
-    def of(cls, values: Values) -> ValueSets:
+    def from_values(cls, values: Values) -> ValueSets:
         """Number the sets in an order of their values."""
-        docs = np.repeat(np.arange(len(values.lengths)), values.lengths)
-        rows = pl.DataFrame({"doc": docs, "number": values.numbers})
+        rows = pl.DataFrame({"doc": values.owners, "number": values.numbers})
         key = pl.col("number").cast(pl.String).str.join(" ").alias("key")
         keyed = rows.group_by("doc", maintain_order=True).agg(key)
         sets = keyed["key"].unique().sort()
         of_documents = np.zeros(len(values.lengths), np.int64)
         of_documents[keyed["doc"].to_numpy()] = sets.search_sorted(keyed["key"]).to_numpy() + 1
-        flat = pl.DataFrame({"number": sets.str.split(" ")}).with_row_index("set", offset=1)
-        flat = flat.explode("number").cast(pl.Int64).drop_nulls().sort("number", "set")
-        lengths = np.bincount(flat["set"].to_numpy(), minlength=len(sets) + 1)
-        return cls(
-            values.names, of_documents, flat["set"].to_numpy(), flat["number"].to_numpy(),
-            lengths.astype(np.int64),
-        )  # fmt: skip
+        pairs = pl.DataFrame({"number": sets.str.split(" ")}).with_row_index("set", offset=1)
+        pairs = pairs.explode("number").cast(pl.Int64).drop_nulls().sort("number", "set")
+        set_numbers, numbers = pairs["set"].to_numpy(), pairs["number"].to_numpy()
+        lengths = np.bincount(set_numbers, minlength=len(sets) + 1).astype(np.int64)
+        return cls(values.names, of_documents, set_numbers, numbers, lengths)
 
     @property
     def count(self) -> int:
-        """How many sets there are, that of no values included."""
+        """Count the sets, with the empty one."""
         return len(self.lengths)
 
-    def of_rows(self, numbers: Ints) -> Ints:
-        """The sets of some documents, -1 for unknown ones."""
-        if not len(self.of_documents):
-            return np.zeros(len(numbers), np.int64)
-        return np.where(numbers >= 0, self.of_documents[numbers], 0)
+    def look_up(self, docs: Ints) -> Ints:
+        """Return the sets of documents; the empty one for -1, an unknown document."""
+        return np.append(self.of_documents, 0)[docs]
 
-    def shares(self, of_sets: NDArray[np.number]) -> Floats:
-        """What each value gets of numbers by set, those with several giving equal parts."""
-        parts = of_sets[self.sets] / self.lengths[self.sets]
-        found = np.bincount(self.numbers, weights=parts, minlength=len(self.names))
-        return found.astype(np.float64, copy=False)
+    def shares(self, per_set: NDArray[np.number]) -> Floats:
+        """Divide the number of each set equally among its values; return the sum of each value."""
+        parts = per_set[self.sets] / self.lengths[self.sets]
+        sums = np.bincount(self.numbers, weights=parts, minlength=len(self.names))
+        return sums.astype(np.float64, copy=False)
 
-    def wholes(self, of_sets: Ints) -> Ints:
-        """The same, where each value gets all of it."""
-        found = np.zeros(len(self.names), np.int64)
-        np.add.at(found, self.numbers, of_sets[self.sets])
-        return found
+    def wholes(self, per_set: Ints) -> Ints:
+        """Give the number of each set to each of its values; return the sum of each value."""
+        sums = np.zeros(len(self.names), np.int64)
+        np.add.at(sums, self.numbers, per_set[self.sets])
+        return sums
 
-    def by_set(self, of_documents: NDArray[Any]) -> NDArray[Any]:
-        """Numbers of documents of the catalogue, added up by set."""
-        found = np.zeros(self.count, of_documents.dtype)
-        np.add.at(found, self.of_documents, of_documents)
-        return found
+    def by_set(self, per_document: NDArray[Any]) -> NDArray[Any]:
+        """Add up the numbers of the catalogue's documents by set."""
+        sums = np.zeros(self.count, per_document.dtype)
+        np.add.at(sums, self.of_documents, per_document)
+        return sums
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Vectors of length 1; those of documents without one are 0."""
+    """Hold a vector of length 1 for each document; zeros for documents without a vector."""
 
     units: Floats
-    known: Flags
+    present: Flags
 
     @classmethod
-    def of(cls, attribute: pl.Series) -> Vectors:
-        """Of a column of lists of numbers."""
+    def from_series(cls, attribute: pl.Series) -> Vectors:
+        """Read a column of lists of numbers."""
         kind, name = attribute.dtype, attribute.name
         if not isinstance(kind, pl.List | pl.Array) or not kind.inner.is_numeric():  # pyright: ignore[reportAttributeAccessIssue]
             raise OptionError(f"{name!r} is no column of vectors, lists of numbers: it is {kind}.")
         lists = attribute.cast(pl.List(pl.Float64))
-        there = lists.drop_nulls()
-        sizes = there.list.len().unique().sort().to_list()
+        vectors = lists.drop_nulls()
+        sizes = vectors.list.len().unique().sort().to_list()
         if len(sizes) != 1 or not sizes[0]:
             raise OptionError(f"the vectors in {name!r} have different lengths: {sizes[:5]}.")
-        if there.list.eval(pl.element().is_null() | ~pl.element().is_finite()).list.any().any():
+        if vectors.list.eval(pl.element().is_null() | ~pl.element().is_finite()).list.any().any():
             raise OptionError(f"some vector in {name!r} has a value that is no finite number.")
         flat = lists.fill_null([0.0] * sizes[0]).explode().to_numpy()
         rows = flat.reshape(len(attribute), sizes[0])
         lengths = np.sqrt((rows * rows).sum(axis=1))
-        known = lengths > 0
-        return cls(rows / np.where(known, lengths, 1.0)[:, None], known)
+        present = lengths > 0
+        return cls(rows / np.where(present, lengths, 1.0)[:, None], present)
 
-    def of_rows(self, docs: Ints) -> Flags:
-        """Which of some documents, -1 for unknown ones, have a vector."""
-        found = np.zeros(len(docs), np.bool_)
-        there = np.flatnonzero(docs >= 0)
-        found[there] = self.known[docs[there]]
-        return found
+    def look_up(self, docs: Ints) -> Flags:
+        """Flag the documents that have a vector; -1 stands for an unknown document."""
+        return np.append(self.present, False)[docs]
 
 
 @dataclass(frozen=True)
-class Mix:
-    """The values of the documents of some lists: rows by list, then rank.
-
-    `code` is the number of a row's list, `docs` of its document, -1 where that is unknown.
-    """
+class ListedValues:
+    """Compute columns about the values of the documents of lists; rows are by list, then rank."""
 
     values: Values
+    # the list of each row, and its document, -1 where that is unknown
     code: Ints
     docs: Ints
 
     @cached_property
-    def _flat(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Of each value of each row, by list and value: row, key, place of the first, how many
-        rows of the list above have the value.
+    def _pairs(self) -> tuple[Ints, Ints, Ints]:
+        """Return the pairs of a row and one of its values, by list and value.
+
+        Each with its row, the first pair with this list and value, and how many rows of the list
+        above have the value.
         """
-        known, lengths, number = self.values.of_rows(self.docs)
-        row = np.repeat(known, lengths)
+        rows, lengths, number = self.values.look_up(self.docs)
+        row = np.repeat(rows, lengths)
         key = self.code[row] * max(len(self.values.names), 1) + number
         order = sort_order(key)
         row, key = row[order], key[order]
-        starts = segment_starts(key)
-        above = position(starts, len(key)).astype(np.int64)
-        return row, key, np.arange(len(key)) - above, above
+        above = position(segment_starts(key), len(key)).astype(np.int64)
+        return row, np.arange(len(key)) - above, above
 
     @cached_property
     def counts(self) -> Ints:
-        """How many values each row has."""
-        known = self.docs >= 0
-        return np.where(known, np.append(self.values.lengths, 0).take(self.docs), 0)
+        """Count the values of each row."""
+        return np.append(self.values.lengths, 0)[self.docs]
 
     def new(self) -> Ints:
-        """How many of them no row above has."""
-        if len(self.values.names) <= _MOST_BITS:
-            found = self._new_bits()
-            if found is not None:
-                return found
-        row, _, _, above = self._flat
-        return np.bincount(row[above == 0], minlength=len(self.code))
-
-    def _new_bits(self) -> Ints | None:
-        """The same, all lists side by side, from their first rows down; None for long lists."""
+        """Count the values of each row that no row above has."""
         starts = segment_starts(self.code)
         lengths = segment_lengths(starts, len(self.code))
         deepest = int(lengths.max(initial=0))
-        if deepest > _MOST_PLACES:
-            return None
-        found = np.zeros(len(self.code), np.int64)
-        masks = np.append(self.values.masks, np.uint64(0)).take(self.docs)
+        if len(self.values.names) > _MOST_BITS or deepest > _MOST_PLACES:
+            row, _, above = self._pairs
+            return np.bincount(row[above == 0], minlength=len(self.code))
+        # All lists at the same time, from their first rows down.
+        counts = np.zeros(len(self.code), np.int64)
+        masks = np.append(self.values.masks, np.uint64(0))[self.docs]
         met = np.zeros(len(starts), np.uint64)
         for place in range(deepest):
-            there = np.flatnonzero(lengths > place)
-            at = starts[there] + place
-            fresh = masks[at] & ~met[there]
-            found[at] = np.bitwise_count(fresh)
-            met[there] |= fresh
-        return found
+            lists = np.flatnonzero(lengths > place)
+            rows = starts[lists] + place
+            fresh = masks[rows] & ~met[lists]
+            counts[rows] = np.bitwise_count(fresh)
+            met[lists] |= fresh
+        return counts
 
     def crowd(self) -> Floats:
-        """Σ over its values of (c + 1) log2(c + 1) − c log2 c, c: rows above with the value."""
-        row, _, _, above = self._flat
+        """Sum up (c + 1) log2(c + 1) − c log2 c over a row's values, which c rows above have."""
+        row, _, above = self._pairs
         steps = np.arange(int(above.max(initial=0)) + 2, dtype=np.float64)
         worth = steps * np.log2(np.maximum(steps, 1))
         gains = np.diff(worth)[above]
         by_row = np.argsort(row, kind="stable")
-        found = np.bincount(row[by_row], weights=gains[by_row], minlength=len(self.code))
-        return found.astype(np.float64)
+        sums = np.bincount(row[by_row], weights=gains[by_row], minlength=len(self.code))
+        return sums.astype(np.float64)
 
     def pairs(self) -> Ints:
-        """Rows above that have a value, where it has one itself."""
+        """Count the rows above that have a value, where the row has one itself."""
         return rows_above(self.counts > 0, self.code)
 
     def unlike(self) -> Floats:
-        """Σ over these of the Jaccard distance of the values."""
-        row, _, first, above = self._flat
-        pairs = self.pairs()
+        """Sum up the Jaccard distances of a row's values to the rows that `pairs` counts."""
+        row, first, above = self._pairs
+        pairs, rows = self.pairs(), len(self.code)
         if not self.values.several:
-            same = np.zeros(len(self.code), np.int64)
+            same = np.zeros(rows, np.int64)
             same[row] = above
             return (pairs - same).astype(np.float64)
-        mine = np.repeat(row, above)
-        theirs = row[ranges(first, above)]
-        both, common = np.unique(mine * len(self.code) + theirs, return_counts=True)
-        mine, theirs = np.divmod(both, len(self.code))
-        counts = self.counts
-        alike = common / (counts[mine] + counts[theirs] - common)
-        shared = np.bincount(mine, weights=alike, minlength=len(self.code)).astype(np.float64)
-        return pairs - shared
+        lower, upper = np.repeat(row, above), row[ranges(first, above)]
+        keys, common = np.unique(lower * rows + upper, return_counts=True)
+        lower, upper = np.divmod(keys, rows)
+        alike = common / (self.counts[lower] + self.counts[upper] - common)
+        return pairs - np.bincount(lower, weights=alike, minlength=rows).astype(np.float64)
 
 
-def rows_above(known: Flags, code: Ints) -> Ints:
-    """How many known rows of its list stand above each known row; 0 for others."""
-    starts = segment_starts(code)
-    total = np.cumsum(known)
-    before = np.repeat((total - known)[starts], segment_lengths(starts, len(code)))
-    return np.where(known, total - known - before, 0)
+def rows_above(flags: Flags, code: Ints) -> Ints:
+    """Count the flagged rows above each flagged row in its list; 0 for other rows."""
+    count = running_count(flags, segment_starts(code)).astype(np.int64)
+    return np.where(flags, count - flags, 0)
 
 
-def cosines(vectors: Vectors, known: Flags, code: Ints, docs: Ints) -> Floats:
-    """Σ over the known rows above in the list of the cosine with this one.
+def cosines(vectors: Vectors, present: Flags, code: Ints, docs: Ints) -> Floats:
+    """Sum up the cosines of each row's vector with the vectors of the rows above in its list.
 
-    A loop over places: each list is added up in its own order, whatever lists are beside it.
+    A loop over places: each list is added up in its own order, whatever other lists there are.
+    `present` flags the rows with a vector.
     """
-    rows = np.flatnonzero(known)
-    found = np.zeros(len(docs))
-    place = rows_above(known, code)[rows]
-    running = np.zeros((int(code.max(initial=-1)) + 1, vectors.units.shape[1]))
+    rows = np.flatnonzero(present)
+    cosines = np.zeros(len(docs))
+    place = rows_above(present, code)[rows]
+    sums = np.zeros((int(code.max(initial=-1)) + 1, vectors.units.shape[1]))
     order = np.argsort(place, kind="stable")
-    ends = np.cumsum(np.bincount(place)) if len(rows) else np.empty(0, np.int64)
     begin = 0
-    for end in ends.tolist():
-        some = rows[order[begin:end]]
-        units, of = vectors.units[docs[some]], code[some]
-        found[some] = (units * running[of]).sum(axis=1)
-        running[of] += units
+    for end in np.cumsum(np.bincount(place)).tolist():
+        place_rows = rows[order[begin:end]]
+        units, lists = vectors.units[docs[place_rows]], code[place_rows]
+        cosines[place_rows] = (units * sums[lists]).sum(axis=1)
+        sums[lists] += units
         begin = end
-    return found
+    return cosines
 
 
 def divergence(
     values: Values,
-    shown: tuple[Ints, Ints],
+    retrieved: tuple[Ints, Ints],
     train: tuple[Ints, Ints, Floats],
     lists: int,
     *,
     kept: float = 0.99,
 ) -> Floats:
-    """Steck's Σ p ln(p / q̃) of each of so many lists; NaN where either side has no values.
+    """Compute Steck's Σ p ln(p / q̃) of each list; NaN where p or q has no values.
 
-    `shown`: list and document of every row in order; `train`: the same of rows in train, and how
-    often each is there.
+    Args:
+        values: The values of the catalogue's documents.
+        retrieved: List and document of each row, by list; q is their distribution of values.
+        train: List and document of each row in train, and how often it is there; for p.
+        lists: How many lists there are.
+        kept: The share of q in q̃; the rest is p.
     """
     size = max(len(values.names), 1)
-    keys, p = _summed(*_weights(values, *train, size), lists * size)
-    once = np.ones(len(shown[0]))
-    keys_q, q = _summed(*_weights(values, *shown, once, size), lists * size)
-    of = keys // size
-    total_p = np.bincount(of, weights=p, minlength=lists)
+    keys, p = _sum_weights(*_weigh_values(values, *train, size), lists * size)
+    once = np.ones(len(retrieved[0]))
+    keys_q, q = _sum_weights(*_weigh_values(values, *retrieved, once, size), lists * size)
+    owners = keys // size
+    total_p = np.bincount(owners, weights=p, minlength=lists)
     total_q = np.bincount(keys_q // size, weights=q, minlength=lists)
-    at = np.searchsorted(keys_q, keys)
-    here = np.append(keys_q, -1).take(at) == keys
-    q = np.where(here, np.append(q, 0.0).take(at), 0.0)
-    p = p / total_p[of]
-    q = np.divide(q, total_q[of], out=np.zeros(len(q)), where=total_q[of] > 0)
+    places = np.searchsorted(keys_q, keys)
+    in_q = np.append(keys_q, -1)[places] == keys
+    q = np.where(in_q, np.append(q, 0.0)[places], 0.0)
+    p = p / total_p[owners]
+    q = np.divide(q, total_q[owners], out=np.zeros(len(q)), where=total_q[owners] > 0)
     terms = p * np.log(p / (kept * q + (1 - kept) * p))
-    both = (total_p > 0) & (total_q > 0)
-    return np.where(both, np.bincount(of, weights=terms, minlength=lists), np.nan)
+    sums = np.bincount(owners, weights=terms, minlength=lists)
+    return np.where((total_p > 0) & (total_q > 0), sums, np.nan)
 
 
-def _weights(
-    values: Values, lists: Ints, docs: Ints, often: Floats, size: int
+def _weigh_values(
+    values: Values, lists: Ints, docs: Ints, times: Floats, size: int
 ) -> tuple[Ints, Floats]:
-    """List × value of every value of every document, and its part of the document: in whole
-    numbers, which add up alike in any order; else by list, value and document.
+    """Return list × value for each value of each document, and its part of the document.
+
+    Parts are whole numbers where these are not too large, as sums of them are the same in any
+    order; otherwise rows are sorted by list, value and document.
     """
-    known, lengths, number = values.of_rows(docs)
-    key = np.repeat(lists[known] * size, lengths)
+    rows, lengths, number = values.look_up(docs)
+    key = np.repeat(lists[rows] * size, lengths)
     key += number
     scale = values.scale
-    if scale is not None and often.sum() * scale < _EXACT:
-        return key, np.repeat(often[known] * (scale // np.maximum(lengths, 1)), lengths)
-    row = np.repeat(known, lengths)
-    order = np.lexsort((often[row], docs[row], key))
+    if scale is not None and times.sum() * scale < _EXACT:
+        return key, np.repeat(times[rows] * (scale // np.maximum(lengths, 1)), lengths)
+    row = np.repeat(rows, lengths)
+    order = np.lexsort((times[row], docs[row], key))
     row = row[order]
-    return key[order], often[row] / values.lengths[docs[row]]
+    return key[order], times[row] / values.lengths[docs[row]]
 
 
-def _summed(key: Ints, weights: Floats, cells: int) -> tuple[Ints, Floats]:
-    """The keys that there are, of so many, in order; and what the weights of each add up to."""
+def _sum_weights(key: Ints, weights: Floats, cells: int) -> tuple[Ints, Floats]:
+    """Return the distinct keys, which are below `cells`, in order, and the sum of each."""
     if cells <= max(_FEW_CELLS, _ROOM * len(key)):
         total = np.asarray(np.bincount(key, weights=weights, minlength=cells), np.float64)
         keys = np.flatnonzero(total)

@@ -1,9 +1,9 @@
 """Count how often documents and the values of their attributes were retrieved, and at which ranks.
 
 Counts of different queries add up. Queries are dealt into buckets by a hash of their ids and
-counted by bucket: what leaving one out changes says how uncertain a metric over documents is.
-Values are counted by the set of values that a document has, so that counts are whole numbers; what
-a document with several values gives each of them is divided at the end.
+counted by bucket: leaving out one bucket at a time estimates how uncertain a metric over documents
+is. Values are counted by the set of values that a document has, so that counts are whole numbers;
+the count of a set is divided among its values at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC
 from rankframe.frames.catalogue import Catalogue
-from rankframe.frames.retrieved import ShownRows
+from rankframe.frames.retrieved import RetrievedFrame
 from rankframe.kernel.segments import segment_lengths, segment_starts
 from rankframe.stats.bootstrap import hash_ids
 
@@ -50,7 +50,7 @@ class SliceCounts:
     """Accumulate counts of slices of queries, as a table of what was counted and how often."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        """Begin; `schema`: the columns under which is counted, beside `way` and `number`."""
+        """Create an empty table; `schema` are the columns besides `way`, `number` and `times`."""
         self._schema: dict[Any, Any] = {
             "way": pl.Int32,
             "number": pl.Int64,
@@ -73,10 +73,10 @@ class SliceCounts:
         return rows if number is None else rows.filter(pl.col("number") == number)
 
     def __add__(self, other: SliceCounts) -> SliceCounts:
-        both = copy(self)
-        both._waiting = [other._settle()]
-        both._rows = self._settle()
-        return both
+        total = copy(self)
+        total._waiting = [other._settle()]
+        total._rows = self._settle()
+        return total
 
     def __getstate__(self) -> dict[str, Any]:
         self._settle()
@@ -97,9 +97,9 @@ class SliceCounts:
 class ValueExposure:
     """Accumulate how often documents were retrieved at each rank, by their set of values."""
 
-    # bucket of queries × set × rank
+    # by bucket of queries × set × rank
     counts: Ints
-    # of all queries, relevant documents, by set × rank; None where nobody asks
+    # of all queries, relevant documents, by set × rank; None: not needed
     hits: Ints | None
     # of slices of queries
     rest: SliceCounts = field(
@@ -108,7 +108,7 @@ class ValueExposure:
 
     @classmethod
     def empty(cls, buckets: int, sets: int, k: int, *, hits: bool = False) -> ValueExposure:
-        """Count nothing yet; `k`: the last rank that is looked at."""
+        """Create empty counts; `k`: the last rank that is counted."""
         relevant = np.zeros((sets, k), np.int64) if hits else None
         return cls(np.zeros((buckets, sets, k), np.int64), relevant)
 
@@ -121,8 +121,15 @@ class ValueExposure:
         slices: Sequence[Ints] = (),
         relevant: Flags | None = None,
     ) -> None:
-        """Count rows: the set of each document, its rank, and its list, of which the bucket and
-        slices are known.
+        """Count rows.
+
+        Args:
+            sets: The set of values of each row's document.
+            rank: The rank of each row.
+            code: The list of each row.
+            bucket: The bucket of each list.
+            slices: The number of each list's slice, for each way of slicing.
+            relevant: Flags of the rows with a relevant document.
         """
         _, size, ranks = self.counts.shape
         inside = np.flatnonzero(rank <= ranks)
@@ -142,7 +149,7 @@ class ValueExposure:
         return ValueExposure(self.counts + other.counts, hits, self.rest + other.rest)
 
     def select(self, way: int, number: int) -> Ints:
-        """Return the counts of a slice of queries, as those of one bucket."""
+        """Return the counts of a slice of queries, shaped as a single bucket."""
         counts = np.zeros((1, *self.counts.shape[1:]), np.int64)
         rows = self.rest.select(way, number)
         counts[0, rows["set"].to_numpy(), rows["rank"].to_numpy()] = rows[TIMES].to_numpy()
@@ -156,12 +163,12 @@ class Exposure:
     # ascending; None: the whole list
     cutoffs: tuple[int | None, ...]
     buckets: int
-    # bucket × document of the catalogue × the first cutoff that includes it
-    known: Codes
-    # the lists themselves: bucket × the first cutoff that retrieves any document
+    # by bucket × document of the catalogue × the first cutoff that includes it
+    in_catalogue: Codes
+    # lists, by bucket × the first cutoff that retrieves any document
     lists: Ints
-    # documents that the catalogue does not know (of no way of slicing, by bucket), and slices of
-    # queries; a document of None stands for a list
+    # documents that the catalogue lacks (under way −1, by bucket), and slices of queries; a
+    # document of None stands for a list
     rest: SliceCounts = field(
         default_factory=lambda: SliceCounts({DOC: pl.String, "bucket": pl.Int16})
     )
@@ -177,10 +184,13 @@ class Exposure:
         *,
         hits: bool = False,
     ) -> Exposure:
-        """Count nothing yet.
+        """Create empty counts.
 
-        `by`: attributes, and down to which rank their values are counted; `hits`: also how often
-        these are relevant.
+        Args:
+            cutoffs: Ascending; None: the whole list.
+            catalogue: The documents that are counted.
+            by: Attributes, and down to which rank their values are counted.
+            hits: Also count how often documents with these values are relevant.
         """
         by = by or {}
         sets = {name: catalogue.value_sets(name).count for name in by}
@@ -190,11 +200,11 @@ class Exposure:
         values = {
             name: ValueExposure.empty(buckets, sets[name], k, hits=hits) for name, k in by.items()
         }
-        known = np.zeros((buckets, *shape), np.int32)
+        in_catalogue = np.zeros((buckets, *shape), np.int32)
         lists = np.zeros((buckets, len(cutoffs)), np.int64)
-        return cls(tuple(cutoffs), buckets, known, lists, values=values)
+        return cls(tuple(cutoffs), buckets, in_catalogue, lists, values=values)
 
-    def add(self, rows: ShownRows, slices: Sequence[Ints]) -> None:
+    def add(self, rows: RetrievedFrame, slices: Sequence[Ints]) -> None:
         """Count the documents of lists; `slices`: their numbers, for each way of slicing."""
         cutoff = self._first_cutoff(rows.rank)
         inside = np.flatnonzero(cutoff < len(self.cutoffs))
@@ -203,15 +213,15 @@ class Exposure:
         retrieved = first < len(self.cutoffs)
         np.add.at(self.lists, (bucket[retrieved], first[retrieved]), 1)
         code, numbers = rows.code[inside], rows.numbers[inside]
-        in_catalogue = numbers >= 0
-        _, size, cutoffs = self.known.shape
-        cells = ((bucket[code] * size + numbers) * cutoffs + cutoff[inside])[in_catalogue]
+        found = numbers >= 0
+        _, size, cutoffs = self.in_catalogue.shape
+        cells = ((bucket[code] * size + numbers) * cutoffs + cutoff[inside])[found]
         # Sorted, so that no cell is counted twice: quicker than one after the other in any order.
         cells.sort()
         firsts = segment_starts(cells)
         times = segment_lengths(firsts, len(cells)).astype(np.int32)
-        self.known.reshape(-1)[cells[firsts]] += times
-        strangers = inside[~in_catalogue]
+        self.in_catalogue.reshape(-1)[cells[firsts]] += times
+        strangers = inside[~found]
         if len(strangers):
             number = bucket[rows.code[strangers]]
             self._add_rest(-1, number, rows.docs.gather(strangers), cutoff[strangers])
@@ -220,7 +230,7 @@ class Exposure:
             lists = pl.repeat(None, int(retrieved.sum()), dtype=pl.String, eager=True)
             self._add_rest(way, number[retrieved], lists, first[retrieved])
         for name, exposure in self.values.items():
-            sets = rows.catalogue.value_sets(name).of_rows(rows.numbers)
+            sets = rows.catalogue.value_sets(name).look_up(rows.numbers)
             relevant = None if exposure.hits is None else rows.relevant
             exposure.add(sets, rows.rank, rows.code, bucket, slices, relevant)
 
@@ -235,7 +245,7 @@ class Exposure:
     def __add__(self, other: Exposure) -> Exposure:
         return replace(
             self,
-            known=self.known + other.known,
+            in_catalogue=self.in_catalogue + other.in_catalogue,
             lists=self.lists + other.lists,
             rest=self.rest + other.rest,
             values={name: own + other.values[name] for name, own in self.values.items()},
@@ -243,29 +253,32 @@ class Exposure:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the many zeros."""
-        filled = np.flatnonzero(self.known)
-        return {**self.__dict__, "known": (self.known.shape, filled, self.known.ravel()[filled])}
+        counts = self.in_catalogue
+        filled = np.flatnonzero(counts)
+        return {**self.__dict__, "in_catalogue": (counts.shape, filled, counts.ravel()[filled])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        shape, filled, counts = state["known"]
-        self.__dict__.update(state, known=np.zeros(shape, np.int32))
-        self.known.ravel()[filled] = counts
+        shape, filled, counts = state["in_catalogue"]
+        self.__dict__.update(state, in_catalogue=np.zeros(shape, np.int32))
+        self.in_catalogue.ravel()[filled] = counts
 
 
 def discounted_counts(counts: Ints, k: int) -> Floats:
-    """Sum up 1 / log2(rank + 1) down to a rank, of counts by set × rank."""
+    """Sum up count / log2(rank + 1) of each set down to a rank, given counts by set × rank."""
     return (counts[:, :k] / np.log2(np.arange(2, k + 2))).sum(axis=1)
 
 
 def shrinkage(retrieved: Flags) -> float | None:
-    """Return the factor of the jackknife's standard error of a number of distinct documents, given
-    which buckets retrieve which documents (buckets × documents); None where these are too few.
+    """Return a factor that corrects the jackknife's standard error of a number of documents.
+
+    `retrieved` flags which buckets retrieve which documents (buckets × documents). Returns None
+    where documents are too few.
 
     Leaving out buckets of queries one at a time says how many documents only one bucket retrieves,
     f1. The variance of the number of distinct documents is rather f1 − f2 + f3 − …, where fj are
-    retrieved by j buckets (Good and Toulmin 1956: as many as were to be found in as many queries
-    again): the others could as well have been missed. The jackknife, which sees f1, is brought down
-    by their ratio.
+    retrieved by j buckets: the number of new documents that as many other queries would retrieve
+    (Good and Toulmin 1956). The jackknife, which uses f1 alone, is multiplied by the root of their
+    ratio.
     """
     by_buckets = np.bincount(retrieved.sum(axis=0), minlength=_COINS + 1)[1 : _COINS + 1]
     variance = float((by_buckets * _WEIGHTS).sum())

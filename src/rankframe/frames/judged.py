@@ -1,15 +1,15 @@
-"""Judgments and their ranks in a run → the judged frame: one row per judgment.
+"""Build the judged frame from judgments and their ranks in a run: one row per judgment.
 
 The run is matched with the judgments once. Each column is then computed from flat arrays over all
-queries, and only if somebody asks for it.
+queries, and only if a metric needs it.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,9 +23,9 @@ from rankframe.core.columns import (
     RANK,
     RELEVANCE,
     ColumnRequest,
-    FrameColumns,
 )
 from rankframe.core.errors import MetricParameterError
+from rankframe.frames.column_frame import ColumnFrame, where
 from rankframe.frames.matches import MatchedJudgments
 from rankframe.kernel.batch import taken
 from rankframe.kernel.segments import (
@@ -37,20 +37,17 @@ from rankframe.kernel.segments import (
     sort_order,
     spread,
 )
-from rankframe.kernel.tables import representatives
+from rankframe.kernel.tables import FACTORS, representatives
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
-_SAMPLE = 1 << 14  # queries by which one sees whether many are the same
-_WORTH = 0.5  # the share of different ones from which on nothing is gained
-_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
+_SAMPLE = 1 << 14  # queries that show whether many have the same pattern
+_WORTH = 0.5  # the share of distinct patterns above which nothing is gained
 # A column of a frame, as whatever makes a series of its type.
 Maker = Callable[[], NDArray[Any] | pl.Series]
 
 
-class RowsByRank:
-    """Hold rows about judged documents as flat arrays, by query and rank; columns on demand."""
-
-    columns: ClassVar[FrameColumns]
+class RowsByRank(ColumnFrame):
+    """Hold rows about judged documents as flat arrays, by query and rank."""
 
     def __init__(
         self,
@@ -62,10 +59,15 @@ class RowsByRank:
         rel: float | None,
         max_grade: float | None,
     ) -> None:
-        """Sort the rows by query, rank and `keys`, which settle the order of unretrieved rows.
+        """Sort the rows by query, rank and `keys`.
 
-        `grade`: of each row; `documents`: which of the judged documents it is about, ascending;
-        None: it is that document.
+        Args:
+            part: The judged documents.
+            grade: The grade of each row.
+            documents: The judged document of each row, ascending; None: a row for each.
+            keys: Decide the order of unretrieved rows.
+            rel: The lowest grade that counts as relevant; None: any above 0.
+            max_grade: The largest grade there is; None: that of these rows.
         """
         self._part, self._rel, self._max_grade = part, rel, max_grade
         self.queries = part.queries
@@ -79,12 +81,7 @@ class RowsByRank:
         self.rank, self.grade = rank[self._order], grade[self._order]
         self.document = self._order if documents is None else documents[self._order]
 
-    def frame(self, columns: Collection[str]) -> pl.DataFrame:
-        """Return the frame with these columns (and no others computed)."""
-        return pl.DataFrame({name: self._column(name) for name in columns})
-
-    def _column(self, name: str) -> pl.Series:
-        request = self.columns.request(name)
+    def _compute(self, request: ColumnRequest) -> NDArray[Any] | pl.Series:
         rel = self._rel if request.rel is None else request.rel
         makers: dict[str, Maker] = {
             QUERY: lambda: taken(self.queries, self.code),
@@ -96,12 +93,11 @@ class RowsByRank:
             "max_grade": lambda: np.full(len(self.code), self.max_grade),
             **self._makers(request, rel),
         }
-        values = makers[request.column]()
-        return pl.Series(name, values, dtype=self.columns.columns[request.column].type)
+        return makers[request.column]()
 
     @abstractmethod
     def _makers(self, request: ColumnRequest, rel: float | None) -> Mapping[str, Maker]:
-        """Return what makes the columns that no other frame has."""
+        """Return functions that compute the columns that no other frame has."""
 
     def relevant(self, rel: float | None) -> Flags:
         """Flag the rows that count as relevant."""
@@ -120,7 +116,7 @@ class RowsByRank:
 
 
 class JudgedFrame(RowsByRank):
-    """Hold the rows of the judged frame as flat arrays, by query and rank; columns on demand."""
+    """Hold the rows of the judged frame as flat arrays, by query and rank."""
 
     columns = JUDGED_FRAME
 
@@ -132,8 +128,10 @@ class JudgedFrame(RowsByRank):
         max_grade: float | None = None,
         settle: bool = False,
     ) -> None:
-        """`settle`: order unretrieved documents of the same grade by their ids, where these are
-        looked at; no input order shows through in any case.
+        """Sort the judgments.
+
+        With `settle`, unretrieved documents of the same grade are sorted by their ids, which only
+        frames with ids need. The order of the input never matters.
         """
         keys = [grade_codes(part.grades)]
         if settle:
@@ -142,21 +140,11 @@ class JudgedFrame(RowsByRank):
             ids[unretrieved] = part.docs.filter(pl.Series(unretrieved)).rank("ordinal").to_numpy()
             keys.append(ids)
         super().__init__(part, part.grades, None, keys, rel=rel, max_grade=max_grade)
-
-    @property
-    def matched(self) -> int:
-        """Count the judged documents that were retrieved."""
-        return int(np.count_nonzero(self.rank))
-
-    @property
-    def retrieved(self) -> Ints:
-        """Return how many documents the run has, one number per query."""
-        return self._part.retrieved
-
-    @property
-    def missing(self) -> Flags:
-        """Flag the queries that the run lacks."""
-        return ~self._part.in_run
+        # how many judged documents were retrieved
+        self.matched = int(np.count_nonzero(self.rank))
+        # of each query: how many documents the run has, and whether it lacks the query
+        self.retrieved = part.retrieved
+        self.missing = ~part.in_run
 
     def judged_shares(self, k: int) -> Floats:
         """Return how much of its top k was judged, one number per query; 0 for an empty list."""
@@ -187,7 +175,7 @@ class JudgedFrame(RowsByRank):
 
     @cached_property
     def ideal_rank(self) -> Codes:
-        """Each row's place in the best possible ordering: by grade, equal ones as ranked."""
+        """Return each row's rank in the best possible order: by grade, then by rank."""
         order = sort_order(self.code, grade_codes(self.grade))
         ideal = np.empty(len(self.code), np.int32)
         ideal[order] = position(self.starts, len(self.code)) + 1
@@ -235,12 +223,6 @@ class JudgedFrame(RowsByRank):
         return np.add.reduceat(flags, self.starts, dtype=np.int64)
 
 
-def where(flags: Flags, values: NDArray[Any]) -> pl.Series:
-    """Return values as a column; null where a row is not flagged."""
-    chosen = pl.when(pl.Series("flags", flags)).then(pl.Series("values", values))
-    return pl.select(chosen).to_series()
-
-
 def grade_codes(grade: Floats) -> Ints:
     """Return small integers that sort ascending as the grades sort descending."""
     if not len(grade):
@@ -252,13 +234,16 @@ def grade_codes(grade: Floats) -> Ints:
 
 
 def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
-    """Find queries that stand for all: with the same ranks, grades and number of documents.
+    """Find queries that represent all others: with the same ranks, grades and number of documents.
 
-    What most metrics look at are ranks and grades; ids, scores, ties and the order within a query
-    are not looked at. Where lists are short and judgments few, most queries have the ranks and
-    grades of another one: of a million with ten documents and three judgments each, a few ten
-    thousand differ. Returns these queries, and for each query of all which of these is the same;
-    all queries, where too few are.
+    Most metrics depend on ranks and grades alone: not on ids, scores, ties or the order within a
+    query. Where lists are short and judgments few, most queries have the ranks and grades of
+    another query: of a million with ten documents and three judgments each, a few ten thousand
+    differ.
+
+    Returns:
+        The judgments of one query for each pattern, and for each query the number of the query with
+        its pattern; the judgments of all queries, where too few patterns repeat.
     """
     queries = np.arange(len(part.starts))
     grade = grade_codes(part.grades)
@@ -269,32 +254,28 @@ def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
     marks = _marks(part.rank[sample], grade[sample], starts, part.retrieved[: len(starts)])
     if len(np.unique(marks)) > _WORTH * len(marks):
         return part, queries
-    lengths, code = (
-        segment_lengths(part.starts, len(grade)),
-        number_segments(part.starts, len(grade)),
-    )
+    lengths = segment_lengths(part.starts, len(grade))
+    code = number_segments(part.starts, len(grade))
     order = sort_order(code, part.rank, grade)
     rank, grade = part.rank[order], grade[order]
     numbers = representatives(_marks(rank, grade, part.starts, part.retrieved)).astype(np.int64)
-    # Marks that are equal by chance: such a query stands for itself.
-    same = np.logical_and.reduce(
-        [each[numbers] == each for each in (lengths, part.retrieved, part.in_run)]
-    )
-    numbers = np.where(same, numbers, queries)
+    # Marks may be equal by chance: such a query represents itself.
+    for values in (lengths, part.retrieved, part.in_run):
+        numbers = np.where(values[numbers] == values, numbers, queries)
     rows = spread(part.starts[numbers], part.starts, len(rank)) + position(part.starts, len(rank))
     equal = (rank[rows] == rank) & (grade[rows] == grade)
     numbers = np.where(np.logical_and.reduceat(equal, part.starts), numbers, queries)
     chosen = np.zeros(len(queries), np.bool_)
     chosen[numbers] = True
-    return part.some_of(np.flatnonzero(chosen)), (np.cumsum(chosen) - 1)[numbers]
+    return part.select(np.flatnonzero(chosen)), (np.cumsum(chosen) - 1)[numbers]
 
 
 def _marks(rank: Codes, grade: Ints, starts: Ints, retrieved: Ints) -> Keys:
-    """Return a number for each query, the same for equal ones, whatever the order of rows."""
-    rows = (rank.astype(np.uint64) << np.uint64(16) | grade.astype(np.uint64)) * _FACTORS[0]
+    """Return a hash of each query's ranks and grades, whatever the order of rows."""
+    rows = (rank.astype(np.uint64) << np.uint64(16) | grade.astype(np.uint64)) * FACTORS[0]
     rows ^= rows >> np.uint64(29)
-    rows *= _FACTORS[1]
+    rows *= FACTORS[1]
     rows ^= rows >> np.uint64(32)
     marks = np.add.reduceat(rows, starts)
-    marks += retrieved.astype(np.uint64) * _FACTORS[0]
-    return marks * _FACTORS[1]
+    marks += retrieved.astype(np.uint64) * FACTORS[0]
+    return marks * FACTORS[1]

@@ -1,10 +1,10 @@
 """Index judgments in memory by query: rows of a run are looked up in them.
 
 A fingerprint tells tables of judgments apart by sums over their rows, whatever the order of rows
-and the types of ids. Of every row, the ids as text and the bits of its number count. One sum is of
-numbers and lengths alone, and means the same everywhere. The other is of polars' hashes, which cost
-nothing where keys are there already; since they may change with a version of polars, `hash_kind`
-identifies them.
+and the types of ids. It depends on the ids of each row as text, and on the bits of its number. One
+sum is of numbers and lengths of ids, and is the same in every environment. The other is of polars'
+hashes, which cost nothing where keys exist already; since these may change with a version of
+polars, `hash_kind` identifies them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Floats, Ints, Keys
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
-from rankframe.kernel.batch import as_text, text_hashes
+from rankframe.kernel.batch import Ids, as_text, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
+from rankframe.kernel.tables import FACTORS
 
 NO_SUBTOPIC = -1
 _MASK = (1 << 64) - 1
-_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 _BLOCK = 1 << 15  # rows: what fits in the cache
 
 
@@ -61,11 +61,11 @@ def hash_kind() -> str:
 def _mixed(key: Keys, bits: Keys) -> int:
     total = 0
     for first in range(0, len(key), _BLOCK):
-        rows = bits[first : first + _BLOCK] * _FACTORS[0]
+        rows = bits[first : first + _BLOCK] * FACTORS[0]
         rows ^= key[first : first + _BLOCK]
-        rows *= _FACTORS[1]
+        rows *= FACTORS[1]
         rows ^= rows >> np.uint64(32)
-        rows *= _FACTORS[0]
+        rows *= FACTORS[0]
         rows ^= rows >> np.uint64(29)
         total += int(rows.sum())
     return total & _MASK
@@ -73,24 +73,24 @@ def _mixed(key: Keys, bits: Keys) -> int:
 
 @dataclass(frozen=True)
 class SubtopicRows:
-    """Hold judgments of documents for subtopics; of a document, in order of their names."""
+    """Hold judgments of documents for subtopics, by document and name of the subtopic."""
 
-    # the document of each, ascending: its place among the judged ones
-    of: Ints
-    # the number of each one's group, which sort as their names do; NO_SUBTOPIC: it is of none
+    # the judged document of each row, ascending
+    document: Ints
+    # the number of each row's subtopic; numbers sort as names do; NO_SUBTOPIC: it has none
     group: Ints
     names: pl.Series
     grades: Floats
-    # None: all groups count the same
+    # None: all subtopics count the same
     weights: Floats | None
 
-    def some(self, first: int, end: int) -> SubtopicRows:
+    def slice_documents(self, first: int, end: int) -> SubtopicRows:
         """Select the rows of consecutive documents."""
-        low, high = np.searchsorted(self.of, [first, end]).tolist()
+        low, high = np.searchsorted(self.document, [first, end]).tolist()
         rows = slice(low, high)
         return replace(
             self,
-            of=self.of[rows] - first,
+            document=self.document[rows] - first,
             group=self.group[rows],
             grades=self.grades[rows],
             weights=None if self.weights is None else self.weights[rows],
@@ -102,11 +102,11 @@ class SubtopicRows:
         return int(np.count_nonzero(self.group == NO_SUBTOPIC))
 
     def instances(self, starts: Ints, documents: int) -> tuple[Ints, Ints]:
-        """Order the rows by their queries' subtopics; return also where each of these begins.
+        """Sort the rows by query and subtopic; return also where each subtopic of a query begins.
 
-        `starts`: the first document of each query, of so many.
+        `starts` are the first documents of queries, which have that many `documents` in all.
         """
-        query = number_segments(starts, documents)[self.of].astype(np.int64)
+        query = number_segments(starts, documents)[self.document].astype(np.int64)
         order = sort_order(query, self.group - NO_SUBTOPIC)
         return order, segment_starts(query[order], self.group[order])
 
@@ -122,9 +122,9 @@ class SubtopicRows:
         bits, weight_bits = ((numbers + 0.0).view(np.uint64) for numbers in (self.grades, weights))
         letters = np.append(self.names.str.len_bytes().to_numpy(), 0)[self.group]
         names = np.append(self.names.hash(3).to_numpy(), np.uint64(0))[self.group]
-        plain = int(bits.sum()) + int(weight_bits.sum()) + int(letters.sum()) * int(_FACTORS[1])
-        key = document_keys[self.of] ^ names * _FACTORS[0]
-        return Fingerprint(plain & _MASK, _mixed(key, bits ^ weight_bits * _FACTORS[1]))
+        plain = int(bits.sum()) + int(weight_bits.sum()) + int(letters.sum()) * int(FACTORS[1])
+        key = document_keys[self.document] ^ names * FACTORS[0]
+        return Fingerprint(plain & _MASK, _mixed(key, bits ^ weight_bits * FACTORS[1]))
 
 
 def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
@@ -141,13 +141,13 @@ def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
     return codes.fill_null(NO_SUBTOPIC).to_numpy(), names
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class IndexedJudgments(QueryIndex):
-    """Judgments, query by query."""
+    """Hold judgments in memory, query by query."""
 
-    # how many rows were read, of which some may have been dropped; None: as many as there are
+    # how many rows were read, of which some may have been dropped; None: none was
     rows_read: int | None = None
-    # what documents are about, where judgments say so: each document is then judged once, by the
+    # the subtopics of documents, if judgments have any: each document is then judged once, by the
     # best of its grades
     subtopics: SubtopicRows | None = None
 
@@ -164,65 +164,57 @@ class IndexedJudgments(QueryIndex):
     @property
     def dropped(self) -> int:
         """Count the rows that were dropped, because others are better."""
-        return self.read - (self.height if self.subtopics is None else len(self.subtopics.of))
+        return self.read - (self.height if self.subtopics is None else len(self.subtopics.document))
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """Return what tells these judgments from others."""
+        """Return a fingerprint, which other judgments do not share."""
         bits = (self.grades + 0.0).view(np.uint64)  # -0.0 is 0.0
-        queries, docs, key = as_text(self.queries), as_text(self.ids[DOC]), self._text_key()
+        queries, docs, key = as_text(self.queries), as_text(self.docs.column), self.key
+        if self.queries.dtype != pl.String or self.docs.column.dtype != pl.String:
+            key, places = text_hashes(DOC, docs), self.docs.places
+            key = key if places is None else key[places]
+            key = key ^ np.repeat(text_hashes(QUERY, queries), self.lengths)
         letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
         letters += int(queries.str.len_bytes().to_numpy() @ self.lengths)
-        plain = int(bits.sum()) + letters * int(_FACTORS[0]) + len(bits) * int(_FACTORS[1])
+        plain = int(bits.sum()) + letters * int(FACTORS[0]) + len(bits) * int(FACTORS[1])
         whole = Fingerprint(plain & _MASK, _mixed(key, bits))
         return whole if self.subtopics is None else whole + self.subtopics.fingerprint(key)
-
-    def _text_key(self) -> Keys:
-        """Return the key of each row, by the text of its ids."""
-        docs = self.ids[DOC]
-        if self.queries.dtype == docs.dtype == pl.String:
-            return self.key
-        key = text_hashes(DOC, docs)
-        key = key if self.order is None else key[self.order]
-        return key ^ np.repeat(text_hashes(QUERY, self.queries), self.lengths)
 
 
 def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
     """Index the judgments of a table with hashes; return also whether one may be there twice.
 
-    Of judgments of subtopics, each document is judged once, by the best of its grades, and what it
-    is about lies beside.
+    With subtopics, each document is judged once, by the best of its grades, and `subtopics` holds
+    all of its rows.
     """
     if GROUP not in table.columns:
         judgments = IndexedJudgments.from_hashed(table)
         return judgments, judgments.may_repeat()
-    every = IndexedJudgments.from_hashed(table.drop(GROUP, GROUP_WEIGHT, strict=False))
+    whole = IndexedJudgments.from_hashed(table.drop(GROUP, GROUP_WEIGHT, strict=False))
 
     def ordered(values: NDArray[Any]) -> NDArray[Any]:
-        return values if every.order is None else values[every.order]
+        return values if whole.docs.places is None else values[whole.docs.places]
 
-    rows = np.arange(every.height)
-    code = number_segments(every.starts, every.height)
-    same = group_equal(every.key, every.ids_of(DOC, rows), code)
-    firsts = np.flatnonzero(same == rows)
+    same = group_equal(whole.key, whole.docs.all(), whole.code)
+    firsts = np.flatnonzero(same == np.arange(whole.height))
     document = np.searchsorted(firsts, same)
     codes, names = numbered(table[GROUP])
     group = ordered(codes)
     order = sort_order(document, group + 1)
-    document, group, grades = document[order], group[order], every.grades[order]
+    document, group, grades = document[order], group[order], whole.grades[order]
     weights = None
     if GROUP_WEIGHT in table.columns:
         weights = ordered(table[GROUP_WEIGHT].fill_null(1.0).to_numpy())[order]
     twice = bool(((document[1:] == document[:-1]) & (group[1:] == group[:-1])).any())
     best = np.maximum.reduceat(grades, segment_starts(document)) if len(document) else grades
     judgments = replace(
-        every,
-        ids=pl.DataFrame({name: every.ids_of(name, firsts) for name in (QUERY, DOC)}),
-        order=None,
-        key=every.key[firsts],
+        whole,
+        docs=Ids(whole.docs.take(firsts)),
+        key=whole.key[firsts],
         numbers={RELEVANCE: best},
-        starts=np.searchsorted(firsts, every.starts),
-        rows_read=every.height,
+        starts=np.searchsorted(firsts, whole.starts),
+        rows_read=whole.height,
         subtopics=SubtopicRows(document, group, names, grades, weights),
     )
     return judgments, twice

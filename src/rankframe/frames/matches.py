@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
-from rankframe.core.columns import DOC, RANK, SCORE
+from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import Policies
 from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
 from rankframe.kernel.batch import Batch, as_text, taken
@@ -38,14 +38,16 @@ _PER_ROW = ("grades", "rank", "tied_rank", "score", "ids")
 
 
 def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict[str, Any]:
-    """Return rows of the arrays and columns that a record has under these names; None stays so."""
-
-    def selected(values: Any) -> Any:
+    """Return rows of these fields of a record, which are arrays, columns or None."""
+    selected: dict[str, Any] = {}
+    for name in names:
+        values = getattr(record, name)
         if isinstance(values, pl.Series) and not isinstance(rows, slice):
-            return taken(values, rows)
-        return None if values is None else values[rows]
-
-    return {name: selected(getattr(record, name)) for name in names}
+            values = taken(values, rows)
+        elif values is not None:
+            values = values[rows]
+        selected[name] = values
+    return selected
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Listed:
     tied_rank: Floats | None = None
     docs: pl.Series | None = None
 
-    def some(self, rows: AnyInts | Flags) -> Listed:
+    def select(self, rows: AnyInts | Flags) -> Listed:
         """Select documents."""
         places = np.arange(len(self.rank))[rows]
         return Listed(**_select(self, [column.name for column in fields(self)], places))
@@ -83,8 +85,12 @@ class Listing:
     ) -> None:
         """Add the documents of a batch.
 
-        `numbers`: of its queries, -1 where not judged; `rows` and which judgments these are;
-        `ranks`: of all rows.
+        Args:
+            batch: The documents.
+            numbers: The numbers of its queries in the judgments; -1: not judged.
+            rows: The rows of judged documents.
+            judged: The judgments of these rows.
+            ranks: The ranks of all rows.
         """
         query = numbers.astype(np.int32)[batch.code]
         judgment = np.full(batch.height, -1, np.int32)
@@ -98,7 +104,7 @@ class Listing:
             last = ranks.last if self.k_max is None else np.minimum(ranks.last, self.k_max)
             columns["tied_rank"] = (ranks.first + last) / 2
         if self.docs:
-            columns["docs"] = as_text(batch.docs.every)
+            columns["docs"] = as_text(batch.docs.all())
         keep = query >= 0
         if self.k_max is not None:
             keep &= ranks.rank <= self.k_max
@@ -118,7 +124,7 @@ class Listing:
 
 @dataclass
 class MatchCounts:
-    """Count what a run has."""
+    """Count rows, queries, ties and matches of a run."""
 
     rows: int = 0
     queries: int = 0
@@ -146,32 +152,48 @@ class RunMatches:
         scores: bool = False,
         listing: Listing | None = None,
     ) -> None:
-        """Begin; `tied_rank`, `scores`: collect these too; `listing`: collects all documents."""
+        """Create the arrays that batches are added to.
+
+        Args:
+            judgments: The judgments that documents are matched with.
+            policies: What counts.
+            tied_rank: Also collect the mean ranks of ties.
+            scores: Also collect scores.
+            listing: Collects all documents of judged queries; None: only judged ones are needed.
+        """
         self.judgments = judgments
         self.policies = policies
-        # 0: not retrieved
-        self.rank = np.zeros(judgments.height, np.int32)
-        self.tied_rank = np.zeros(judgments.height) if tied_rank else None
-        self.score = np.zeros(judgments.height) if scores else None
         self.listing = listing
-        self.retrieved = np.zeros(len(judgments.starts), np.int64)
-        self.in_run = np.zeros(len(judgments.starts), np.bool_)
         self.counts = MatchCounts()
+        # all judgments, whose arrays are filled as batches are added
+        self.whole = MatchedJudgments(
+            queries=as_text(judgments.queries),
+            starts=judgments.starts,
+            grades=judgments.grades,
+            rank=np.zeros(judgments.height, np.int32),
+            tied_rank=np.zeros(judgments.height) if tied_rank else None,
+            retrieved=np.zeros(len(judgments.starts), np.int64),
+            in_run=np.zeros(len(judgments.starts), np.bool_),
+            score=np.zeros(judgments.height) if scores else None,
+            judgments=judgments,
+            subtopics=judgments.subtopics,
+        )
         # scores of all documents of judged queries, on demand
         self._pool: list[Floats] = []
         self._lock = threading.Lock()
 
-    @property
+    @cached_property
     def pool(self) -> Floats | None:
         """Return the scores of all documents of judged queries, ascending."""
-        if self.score is None:
+        whole = self.whole
+        if whole.score is None:
             return None
         if self.policies.judged_only:
-            return np.sort(self.score[(self.rank > 0) & (self.judgments.grades >= 0)])
+            return np.sort(whole.score[(whole.rank > 0) & (whole.grades >= 0)])
         return np.sort(np.concatenate([np.empty(0), *self._pool]))
 
     def add(self, batch: Batch) -> None:
-        """Look up a batch."""
+        """Match a batch with the judgments and rank its judged documents."""
         numbers = self.judgments.find(batch)
         judged_queries = numbers >= 0
         matches = match_documents(batch, self.judgments, numbers)
@@ -189,7 +211,7 @@ class RunMatches:
             self.listing.add(batch, numbers, rows, judged, found)
             found = found.take(rows)
         self.put(batch, numbers, rows, judged, found, lengths)
-        if self.score is not None:
+        if self.whole.score is not None:
             self._pool += _top_scores(batch, judged_queries, self.policies.k_max)
         counted = found if above is None else above  # of passages, before they were rolled up
         with self._lock:
@@ -213,11 +235,15 @@ class RunMatches:
         ranks: DocumentRanks,
         lengths: Ints | None = None,
     ) -> None:
-        """Keep the ranks of the judged documents of a batch.
+        """Store the ranks of the judged documents of a batch.
 
-        `numbers`: of its queries, -1 where not judged; `rows`, `judged`: which of its rows are
-        judged, and by which judgments; `lengths`: of its lists, where they are not those of the
-        batch.
+        Args:
+            batch: The documents.
+            numbers: The numbers of its queries in the judgments; -1: not judged.
+            rows: The rows of judged documents.
+            judged: The judgments of these rows.
+            ranks: The ranks of these rows.
+            lengths: How many documents each query has; None: as many as in the batch.
         """
         lengths, k_max = batch.lengths if lengths is None else lengths, self.policies.k_max
         if self.policies.ranks == "kept" and batch.height:  # up to the last rank
@@ -228,36 +254,20 @@ class RunMatches:
             kept = np.flatnonzero(rank <= k_max)
             rows, judged = rows[kept], judged[kept]
             ranks, rank, last = ranks.take(kept), rank[kept], last[kept]
-        self.rank[judged] = rank
-        if self.tied_rank is not None:
-            self.tied_rank[judged] = (ranks.first + last) / 2
-        if self.score is not None:
-            self.score[judged] = batch.numbers[SCORE][rows]
-        known = np.flatnonzero(numbers >= 0)
-        self.retrieved[numbers[known]] = lengths[known]
-        self.in_run[numbers[known]] = True
-
-    @cached_property
-    def _whole(self) -> MatchedJudgments:
-        """Return all judgments, after all batches were added."""
-        judgments = self.judgments
-        return MatchedJudgments(
-            queries=as_text(judgments.queries),
-            starts=judgments.starts,
-            grades=judgments.grades,
-            rank=self.rank,
-            tied_rank=self.tied_rank,
-            retrieved=self.retrieved,
-            in_run=self.in_run,
-            score=self.score,
-            pool=self.pool,
-            judgments=judgments,
-            subtopics=judgments.subtopics,
-        )
+        whole, queries = self.whole, np.flatnonzero(numbers >= 0)
+        whole.rank[judged] = rank
+        if whole.tied_rank is not None:
+            whole.tied_rank[judged] = (ranks.first + last) / 2
+        if whole.score is not None:
+            whole.score[judged] = batch.numbers[SCORE][rows]
+        whole.retrieved[numbers[queries]] = lengths[queries]
+        whole.in_run[numbers[queries]] = True
 
     def select(self, first: int = 0, end: int | None = None) -> MatchedJudgments:
         """Return the judgments of consecutive queries, or of all; after all batches were added."""
-        part = self._whole if end is None else self._whole.some(first, end)
+        part = replace(self.whole, pool=self.pool)
+        if end is not None:
+            part = part.slice_queries(first, end)
         return condensed(part) if self.policies.judged_only else part
 
 
@@ -279,15 +289,17 @@ class MatchedJudgments:
     # the first judgment of each query
     starts: Ints
     grades: Floats
+    # 0: not retrieved
     rank: Codes
     tied_rank: Floats | None
     # documents that the run has for each query, and whether it has the query at all
     retrieved: Ints
     in_run: Flags
-    # of the retrieved; of all documents of judged queries, ascending
+    # of retrieved documents
     score: Floats | None
-    pool: Floats | None
     judgments: IndexedJudgments
+    # the scores of all documents of judged queries, ascending
+    pool: Floats | None = None
     # the number of the first of these judgments among all
     first: int = 0
     # what the documents are about, where judgments say so
@@ -301,24 +313,23 @@ class MatchedJudgments:
         if self.ids is not None:
             return self.ids
         rows = np.arange(self.first, self.first + len(self.rank))
-        return as_text(self.judgments.ids_of(DOC, rows))
+        return as_text(self.judgments.docs.take(rows))
 
-    def some(self, first: int, end: int) -> MatchedJudgments:
+    def slice_queries(self, first: int, end: int) -> MatchedJudgments:
         """Select consecutive queries."""
         last = self.starts[end] if end < len(self.starts) else len(self.rank)
-        rows = slice(int(self.starts[first]), int(last))
-        subtopics = None if self.subtopics is None else self.subtopics.some(rows.start, rows.stop)
+        rows, queries = slice(int(self.starts[first]), int(last)), slice(first, end)
         return replace(
             self,
-            starts=self.starts[first:end] - rows.start,
+            starts=self.starts[queries] - rows.start,
             first=self.first + rows.start,
-            subtopics=subtopics,
-            **_select(self, _PER_QUERY, slice(first, end)),
+            subtopics=self.subtopics and self.subtopics.slice_documents(rows.start, rows.stop),
+            **_select(self, _PER_QUERY, queries),
             **_select(self, _PER_ROW, rows),
         )
 
-    def some_of(self, queries: Ints) -> MatchedJudgments:
-        """Select queries, without what they are about."""
+    def select(self, queries: Ints) -> MatchedJudgments:
+        """Select queries, without their subtopics."""
         lengths = segment_lengths(self.starts, len(self.rank))[queries]
         return replace(
             self,
@@ -330,7 +341,7 @@ class MatchedJudgments:
 
 
 def condensed(part: MatchedJudgments) -> MatchedJudgments:
-    """Close the gaps that documents without a judgment leave.
+    """Rank judged documents among themselves, as if the run had no others.
 
     As in trec_eval, a negative grade says "in the pool, but not judged".
     """
@@ -353,7 +364,7 @@ def condensed(part: MatchedJudgments) -> MatchedJudgments:
 
 
 def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
-    """Return documents without a judgment: the ranks that judged documents leave.
+    """Return documents without a judgment: at the ranks that no judged document has.
 
     `rank`: of each judgment (0: not retrieved); `retrieved`: how many documents each query has.
     """

@@ -1,14 +1,15 @@
-"""How much two rankings have in common at each depth, with ties treated in RBO's three ways.
+"""Compute the overlap of two rankings at each depth, with ties treated in RBO's three ways.
 
 Tied documents share the places from the first to the last of their group. Corsi and Urbano (2024)
 let each contribute to a depth inside its group: wholly from the first place on (`w`), or in
 proportion to how far the depth reaches into the group (`a`, and `b`, which also makes up for the
-information that ties lose). At any depth, at most one group of each ranking is cut, so all of it is
-counted with whole numbers: no loop over depths or groups.
+information that ties lose). At any depth, at most one group of each ranking is cut, so whole
+numbers suffice to count: no loop over depths or groups.
 
-What both have seen is in `a` the mean over all orders of the ties. Below the end of the shorter
-ranking, its unseen documents contribute as those do that only the longer one has: in part, inside a
-tie. The mean over all orders counts them wholly: `agreement_a` with `unseen` and `unseen_most`.
+Under `a`, the overlap is its mean over all orders of the ties. Below the end of the shorter
+ranking, the documents that it lacks contribute as much as the documents that only the longer one
+has: in part, inside a tie. The mean over all orders counts them wholly: `agreement_a` with `unseen`
+and `unseen_most`.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ class TieGroups:
     # first and last place of the group that holds this depth; 0 below the end of the ranking
     top: Ints
     bottom: Ints
-    # the same of the group of each row's document; 0 where the ranking lacks it
+    # first and last place of the group of each row's document; 0 where the ranking lacks it
     own_top: Ints
     own_bottom: Ints
+    # how much a document of the group at each depth contributes to it; 1 below the end
+    share: Floats
 
     @classmethod
     def from_ranking(cls, ranking: Ranking, begin: Ints, depth: Codes) -> TieGroups:
@@ -51,12 +54,8 @@ class TieGroups:
         bottom = np.where(filled, top + np.repeat(lengths, lengths) - 1, 0)
         own_top, own_bottom = np.zeros((2, rows), np.int64)
         own_top[present], own_bottom[present] = top[places], bottom[places]
-        return cls(top, bottom, own_top, own_bottom)
-
-    def share(self, depth: Codes) -> Floats:
-        """Return how much a document of the group at each depth contributes; 1 below the end."""
-        size = self.bottom - self.top + 1
-        return np.where(self.bottom > 0, (depth - self.top + 1) / size, 1.0)
+        share = np.where(bottom > 0, (depth - top + 1) / (bottom - top + 1), 1.0)
+        return cls(top, bottom, own_top, own_bottom, share)
 
     def size(self, depth: Codes) -> Ints:
         """Count documents down to each depth, all of a tie that begins there included."""
@@ -65,12 +64,12 @@ class TieGroups:
     def squares(self, depth: Codes) -> Floats:
         """Sum up the squared contributions at each depth."""
         size = self.bottom - self.top + 1
-        inside = self.top - 1 + size * self.share(depth) ** 2
+        inside = self.top - 1 + size * self.share**2
         return np.where(self.bottom > 0, inside, depth)
 
 
 class Overlaps:
-    """Overlap and agreement at each depth of each query."""
+    """Compute overlap and agreement at each depth of each query."""
 
     def __init__(self, a: Ranking, b: Ranking, starts: Ints, depth: Codes) -> None:
         self._rankings, self._starts, self._depth = (a, b), starts, depth
@@ -89,22 +88,25 @@ class Overlaps:
 
     @cached_property
     def untied(self) -> Ints:
-        """Count the documents that both have down to each depth, ties broken as in a run."""
+        """Count the shared documents down to each depth, with ties broken as in a run."""
         a, b = self._rankings
         return self._count(np.maximum(a.rank, b.rank)[self._shared], self._shared)
 
     def column(self, request: ColumnRequest) -> Floats:
-        """Compute `agreement`, `unseen` or `unseen_most`, which is what may follow below k."""
+        """Compute `agreement`, `unseen` or `unseen_most` (bounds of the agreement below k)."""
         ties, norm = request.ties, self._norm(request.ties)
         if request.column == "agreement":
-            return self._seen(ties) / norm
-        inside = self._inside(request.column, ties, norm)
+            return self._overlap(ties) / norm
+        unseen = self._unseen(request.column, ties, norm)
         if request.column == "unseen":
-            return inside
-        return self._most(inside, self._seen(ties) / norm, request.k)
+            return unseen
+        return self._extrapolate(unseen, self._overlap(ties) / norm, request.k)
 
-    def _inside(self, what: str, ties: str | None, norm: Floats) -> Floats:
-        """Return what the shorter ranking's unseen documents add where the longer one goes on."""
+    def _unseen(self, what: str, ties: str | None, norm: Floats) -> Floats:
+        """Return the agreement that documents missing from the shorter ranking could add.
+
+        It is 0 where the longer ranking does not go on.
+        """
         shorter, longer = np.minimum(*self._lengths), np.maximum(*self._lengths)
         if np.array_equal(shorter, longer):
             return np.zeros(len(self._depth))
@@ -120,16 +122,19 @@ class Overlaps:
                 reach = whole + np.clip(reach - full, 0, cut) * share
         return np.where(beyond, reach / norm, 0.0)
 
-    def _most(self, inside: Floats, agreement: Floats, k: int | None) -> Floats:
-        """Below the ends of both, let either ranking go on with what the other has already."""
+    def _extrapolate(self, unseen: Floats, agreement: Floats, k: int | None) -> Floats:
+        """Return the largest agreement that may be added, also below the ends of both rankings.
+
+        Below the end, either ranking goes on with documents that the other has already.
+        """
         lengths = self._lengths
         end_a, end_b = lengths if k is None else (np.minimum(length, k) for length in lengths)
         end = np.maximum(end_a, end_b)
         shared = end * agreement[self._begin + end - 1]
         grown = np.minimum(self._depth, 2 * self._depth - end_a - end_b + shared)
-        return np.where(self._depth <= end, inside, (grown - shared) / self._depth)
+        return np.where(self._depth <= end, unseen, (grown - shared) / self._depth)
 
-    def _seen(self, ties: str | None) -> Floats | Ints:
+    def _overlap(self, ties: str | None) -> Floats | Ints:
         if ties in ("a", "b"):
             return self._expected
         if ties != "w":
@@ -156,17 +161,17 @@ class Overlaps:
             groups, targets = begin[shared] + own.own_top[shared], begin[rows] + own.top[rows]
             zero = np.zeros_like(rows)
             within = self._within(groups, other.own_bottom[shared], targets, zero, depth[rows])
-            expected[rows] += own.share(depth)[rows] * within
+            expected[rows] += own.share[rows] * within
         rows = np.flatnonzero((depth < a.bottom) & (depth < b.bottom))
         groups, targets = begin[shared] + a.own_top[shared], begin[rows] + a.top[rows]
         within = self._within(groups, b.own_top[shared], targets, b.top[rows], b.top[rows])
-        expected[rows] += a.share(depth)[rows] * b.share(depth)[rows] * within
+        expected[rows] += a.share[rows] * b.share[rows] * within
         return expected
 
     def _within(
         self, groups: Ints, values: Ints, targets: Ints, low: AnyInts, high: AnyInts
     ) -> Ints:
-        """Count the documents of each wanted group that have a value from low to high."""
+        """Count the documents of each target group that have a value from low to high."""
         width = len(self._depth) + 1
         keys = np.sort(groups * width + values)
         upto = np.searchsorted(keys, targets * width + high, side="right")
@@ -174,14 +179,16 @@ class Overlaps:
 
     @cached_property
     def _only_longer(self) -> tuple[Ints, Ints, Floats]:
-        """Of the documents that only the longer ranking has, return how many lie wholly above each
-        depth, how many are in the group that it cuts, and the share of these.
+        """Count the documents that only the longer ranking has.
+
+        Returns how many are in groups above each depth, how many are in the group that it cuts, and
+        the share that each of the latter contributes.
         """
         longer_is_a = np.greater_equal(*self._lengths)
         a, b = self._groups
         own = np.where(longer_is_a, a.own_bottom, b.own_bottom)
         top, bottom = np.where(longer_is_a, (a.top, a.bottom), (b.top, b.bottom))
-        share = np.where(longer_is_a, a.share(self._depth), b.share(self._depth))
+        share = np.where(longer_is_a, a.share, b.share)
         alone = (own > 0) & ~self._shared
         full = self._count(own[alone], alone)
         cut = bottom > self._depth
@@ -191,7 +198,7 @@ class Overlaps:
         return full, upto, np.where(cut & (top > 0), share, 1.0)
 
     def _count(self, depth: AnyInts, rows: Flags) -> Ints:
-        """Count the flagged rows that have been reached at each depth, given where each is."""
+        """Count the flagged rows down to each depth, given the depth of each flagged row."""
         places = self._begin[rows]
         places += depth
         places -= 1

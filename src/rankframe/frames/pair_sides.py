@@ -1,4 +1,4 @@
-"""The rows that one of several rankings has for the same queries."""
+"""Hold the rows that each of two or more rankings has for the same queries, and match them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import polars as pl
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import Duplicates
-from rankframe.kernel.batch import Batch, Documents, Ids
+from rankframe.kernel.batch import Batch
 from rankframe.kernel.duplicates import keep_one
-from rankframe.kernel.matching import QueryIndex, find_documents
+from rankframe.kernel.matching import Documents, QueryIndex, find_documents
 from rankframe.kernel.ranking import RankedBatch
 
 
 def index_ranking(table: pl.DataFrame) -> QueryIndex:
     """Index a ranking of a table with hashes, by its scores or else ranks."""
-    number = next((name for name in (SCORE, RANK) if name in table.columns), None)
-    others = [name for name in (SCORE, RANK) if name != number]
-    return QueryIndex.from_hashed(table.drop(others, strict=False))
+    return QueryIndex.from_hashed(
+        table.drop(RANK, strict=False) if SCORE in table.columns else table
+    )
 
 
 @dataclass(frozen=True)
 class Side:
-    """The rows that a ranking has for these queries, in their order."""
+    """Hold the rows that a ranking has for some queries, in the order of these queries."""
 
     batch: Batch
     # which of the queries the batch has; None: all
@@ -40,82 +40,68 @@ class Side:
 
     @classmethod
     def from_index(cls, index: QueryIndex, numbers: Ints) -> Self:
-        """Take the rows of queries by their numbers; -1: the ranking lacks the query."""
-        known = numbers >= 0
-        has = None if known.all() else np.flatnonzero(known)
-        batch = index.batch(numbers if has is None else numbers[has])
-        return cls(batch, has, len(numbers), batch.height)
-
-    @property
-    def code(self) -> AnyInts:
-        """Return the number of each row's query, among all."""
-        return self.batch.code if self.has is None else self.has[self.batch.code]
-
-    @property
-    def documents(self) -> Documents:
-        """Return what the documents are matched by."""
-        return Documents(self.batch.key, self.code, self.batch.docs)
+        """Select the rows of queries by their numbers; -1: the ranking lacks the query."""
+        has = np.flatnonzero(numbers >= 0)
+        batch = index.select(numbers[has])
+        return cls(batch, None if len(has) == len(numbers) else has, len(numbers), batch.height)
 
     def spread(self, per_query: Ints) -> Ints:
-        """Spread numbers of the batch's queries over all; 0 for the others."""
+        """Spread numbers of the batch's queries over all queries; 0 for queries that it lacks."""
         if self.has is None:
             return per_query
         whole = np.zeros(self.queries, np.int64)
         whole[self.has] = per_query
         return whole
 
-    def without_rows(self) -> Side:
-        """Return the side of a ranking that lacks all of these queries."""
-        batch, empty = self.batch, np.empty(0, np.int64)
-        none = Batch(
-            batch.key[:0],
-            empty,
-            batch.queries[:0],
-            batch.hashes[:0],
-            Ids(batch.docs.column[:0]),
-            {},
-        )
-        return Side(none, empty, self.queries, 0)
+    @property
+    def documents(self) -> Documents:
+        """Return what the documents are matched by, with numbers among all queries."""
+        code = self.batch.code if self.has is None else self.has[self.batch.code]
+        return Documents(self.batch.key, code, self.batch.docs)
 
     def unique(self, role: str, duplicates: Duplicates) -> Side:
         """Keep one row for each document of a query, or refuse several."""
         return replace(self, batch=keep_one(self.batch, role, duplicates))
 
+    def without_rows(self) -> Side:
+        """Return the side of a ranking that lacks all of these queries."""
+        empty = np.empty(0, np.int64)
+        return Side(self.batch.select(empty), empty, self.queries, 0)
+
 
 def match_sides(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, Side]:
     """Return, for each row of a, the row of b with its document; -1: there is none.
 
-    Also both sides, without rows that are there twice.
+    Also returns both sides without duplicate rows, or refuses these.
     """
     a = a.unique("ranking a", duplicates)
-    found = find_documents(b.documents, a.documents)
-    if found is None:
+    places = find_documents(b.documents, a.documents)
+    if places is None:
         b = b.unique("ranking b", duplicates)
-        found = find_documents(b.documents, a.documents)
-    assert found is not None  # each document is there once
-    return found, a, b
+        places = find_documents(b.documents, a.documents)
+    assert places is not None  # each document is there once
+    return places, a, b
 
 
 class Ranking:
-    """One of the two rankings, on the rows of the pair frame; 0 where it lacks the document.
-
-    `length`: of each query. `at`: which row of the ranking each is, anything where it has none.
-    """
+    """Hold one of two rankings on the rows of the pair frame; 0 where it lacks the document."""
 
     def __init__(
-        self,
-        ranked: RankedBatch,
-        length: Ints,
-        rank: Codes,
-        at: Callable[[], AnyInts],
+        self, ranked: RankedBatch, length: Ints, rank: Codes, find_places: Callable[[], AnyInts]
     ) -> None:
-        self.length, self.rank = length, rank
-        self._ranked, self._find = ranked, at
+        """Create a ranking.
 
-    @property
-    def tied(self) -> bool:
-        """Return whether documents have the same score."""
-        return self._ranked.same is not None
+        Args:
+            ranked: The documents of the ranking.
+            length: How many documents each query has.
+            rank: The rank of each row of the frame.
+            find_places: Returns the row of `ranked` for each row of the frame; any number where it
+                lacks the document.
+        """
+        self.length, self.rank = length, rank
+        self._ranked, self._find_places = ranked, find_places
+        # whether documents have the same score
+        self.tied = ranked.same is not None
 
     @cached_property
     def present(self) -> Flags:
@@ -123,9 +109,9 @@ class Ranking:
         return self.rank > 0
 
     @cached_property
-    def at(self) -> AnyInts:
-        """Return the row of the ranking that each row is."""
-        return self._find()
+    def places(self) -> AnyInts:
+        """Return the row of the ranking for each row of the frame."""
+        return self._find_places()
 
     @cached_property
     def tied_rank(self) -> Floats:
@@ -141,6 +127,6 @@ class Ranking:
     def _take(self, values: Floats) -> Floats:
         if not len(values):
             return np.zeros(len(self.rank))
-        values = values.take(self.at, mode="clip")
+        values = values.take(self.places, mode="clip")
         np.putmask(values, ~self.present, 0)
         return values

@@ -1,9 +1,8 @@
-"""The shown frame of a chunk of a run: a row for each document shown; columns on demand."""
+"""Build the retrieved frame of a batch of a run: one row per retrieved document, by list."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,235 +11,196 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.arrays import Codes, Flags, Floats, Ints
-from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SHOWN_FRAME, ColumnRequest
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, ColumnRequest
 from rankframe.core.options import Policies
-from rankframe.frames.attributes import Mix, cosines, divergence, rows_above
-from rankframe.frames.catalogue import Catalogue, document_hashes
-from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, Sides
+from rankframe.frames.attributes import ListedValues, cosines, divergence, rows_above
+from rankframe.frames.catalogue import Catalogue
+from rankframe.frames.column_frame import ColumnFrame
+from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED, SideIndexes
 from rankframe.kernel.batch import Batch, as_text, taken
-from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
-from rankframe.kernel.matching import match_documents
+from rankframe.kernel.duplicates import deduplicate_batch
+from rankframe.kernel.matching import QueryIndex, match_documents
 from rankframe.kernel.ranking import rank_documents
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 
-# The rows beside a run that columns are made from.
-BESIDE = {
+# The side input that a column is computed from.
+SIDE_OF_COLUMN = {
     RELEVANCE: JUDGED, "relevant": JUDGED, "judged": JUDGED, "seen": TRAINED,
     "reference_rank": BASE,
     "divergence": TRAINED,
 }  # fmt: skip
 
 
-def shown_places(chunk: Batch, policies: Policies) -> tuple[Batch, Ints]:
-    """A chunk in which no document is there twice for a query, and the rank of each row."""
-    ranks = policies.ranks
-    if may_repeat(chunk):
-        chunk, ranks, _ = deduplicate_batch(chunk, policies)
-    return chunk, rank_documents(chunk, ties=policies.ties, ranks=ranks).rank
+class RetrievedFrame(ColumnFrame):
+    """Hold the retrieved documents of a batch, by list and rank."""
 
-
-@dataclass(frozen=True)
-class ShownRows:
-    """The documents of some lists, by list and rank."""
-
-    chunk: Batch
-    # the row of the chunk, and its rank
-    rows: Ints
-    rank: Ints
-    sides: Sides
-    catalogue: Catalogue
-    rel: float | None
-    k_max: int | None
-
-    @classmethod
-    def of(
-        cls,
-        chunk: Batch,
-        sides: Sides,
+    def __init__(
+        self,
+        batch: Batch,
+        sides: SideIndexes,
         catalogue: Catalogue,
         policies: Policies,
         deepest: int | None,
-    ) -> ShownRows:
-        """The documents of a chunk down to a rank."""
-        chunk, rank = shown_places(chunk, policies)
+    ) -> None:
+        """Rank the documents of a batch, and keep those down to the rank `deepest`."""
+        ranks = policies.ranks
+        if batch.may_repeat():
+            batch, ranks, _ = deduplicate_batch(batch, policies)
+        rank = rank_documents(batch, ties=policies.ties, ranks=ranks).rank
         limits = [limit for limit in (deepest, policies.k_max) if limit is not None]
-        rows = np.flatnonzero(rank <= min(limits)) if limits else np.arange(chunk.height)
-        rows = rows[sort_order(chunk.code[rows], rank[rows])]
-        return cls(chunk, rows, rank[rows], sides, catalogue, policies.rel, policies.k_max)
-
-    @cached_property
-    def starts(self) -> Ints:
-        """The first row of each list."""
-        return segment_starts(self.chunk.code[self.rows])
+        rows = np.flatnonzero(rank <= min(limits)) if limits else np.arange(batch.height)
+        rows = rows[sort_order(batch.code[rows], rank[rows])]
+        self.batch, self.sides, self.catalogue = batch, sides, catalogue
+        self.columns, self._rel, self._k_max = catalogue.frame, policies.rel, policies.k_max
+        # the row of the batch, and its rank
+        self.rows, self.rank = rows, rank[rows]
+        # the first row of each list, and the number of its query in the batch
+        self.starts = segment_starts(batch.code[rows])
+        self.lists = batch.code[rows[self.starts]].astype(np.int64)
+        self._listed_values: dict[str, ListedValues] = {}
 
     @cached_property
     def code(self) -> Codes:
-        """The number of each row's list."""
+        """Return the number of each row's list."""
         return number_segments(self.starts, len(self.rows))
 
     @cached_property
-    def lists(self) -> Ints:
-        """The lists, as the chunk numbers its queries."""
-        return self.chunk.code[self.rows[self.starts]].astype(np.int64)
-
-    @cached_property
     def queries(self) -> pl.Series:
-        """Their queries."""
-        return as_text(taken(self.chunk.queries, self.lists)).alias(QUERY)
+        """Return the query of each list."""
+        return as_text(taken(self.batch.queries, self.lists)).alias(QUERY)
 
     @cached_property
     def docs(self) -> pl.Series:
-        """The documents."""
-        return as_text(self.chunk.docs.taken(self.rows)).alias(DOC)
+        """Return the document of each row."""
+        return as_text(self.batch.docs.take(self.rows)).alias(DOC)
 
     @cached_property
     def numbers(self) -> Ints:
-        """The documents, as the catalogue numbers them; -1 for those that it does not know."""
-        return self.catalogue.find(document_hashes(self.chunk, self.rows), self.docs)
+        """Return the catalogue's number of each row's document; -1 where it has none."""
+        # The hash of the document is what a key has beside the hash of the query.
+        hashes = self.batch.key[self.rows] ^ self.batch.hashes[self.batch.code[self.rows]]
+        return self.catalogue.find(hashes, self.docs)
 
-    def frame(self, columns: Collection[str]) -> pl.DataFrame:
-        """It, with these columns."""
-        return pl.DataFrame({name: self._column(name) for name in columns})
+    def column(self, name: str) -> pl.Series:
+        """Return a column by its name; attributes of documents are columns, too."""
+        if name not in self.catalogue.attributes.columns:
+            return super().column(name)
+        numbers = pl.Series(self.numbers)
+        numbers = pl.select(pl.when(numbers >= 0).then(numbers)).to_series()
+        return self.catalogue.attributes[name].gather(numbers)
 
-    def _column(self, name: str) -> pl.Series:
-        if name in self.catalogue.attributes.columns:
-            return self._attribute(self.catalogue.attributes[name])
-        catalogue = self.catalogue
-        request = catalogue.frame.request(name)
-        kind = SHOWN_FRAME.columns[request.column].type
+    def _compute(self, request: ColumnRequest) -> NDArray[Any] | pl.Series:
         if request.attribute is not None:
-            values = self._of_attribute(request, request.attribute)
-            return pl.Series(name, values, dtype=kind)
+            return self._compute_about(request.attribute, request)
+        catalogue = self.catalogue
         makers: dict[str, Callable[[], NDArray[Any] | pl.Series]] = {
             QUERY: lambda: taken(self.queries, self.code),
             DOC: lambda: self.docs,
             RANK: lambda: self.rank,
             SCORE: self._scores,
             "retrieved": self._retrieved,
-            RELEVANCE: lambda: _or_null(self._grades),
+            RELEVANCE: lambda: pl.Series(self._grades).fill_nan(None),
             "relevant": lambda: self.relevant,
             "judged": self._judged,
-            "seen": lambda: self._there(self.sides.trained),
-            "popularity": partial(self._known, catalogue.popularity),
-            "interactions": partial(self._known, catalogue.interactions),
+            "seen": lambda: ~np.isnan(self._values_of(self.sides.trained)),
+            "popularity": partial(self._of_documents, catalogue.popularity),
+            "interactions": partial(self._of_documents, catalogue.interactions),
             "popularity_rank": self._popularity_rank,
-            "more_popular": partial(self._known, catalogue.more_popular, otherwise=1.0),
-            "train_queries": lambda: self._constant(catalogue.train_queries or 0),
-            "train_interactions": lambda: self._constant(catalogue.train_interactions),
-            "in_catalogue": lambda: self._known(catalogue.inside, otherwise=False),
-            "catalogue_size": lambda: self._constant(catalogue.size),
-            "reference_rank": self._reference_rank,
+            "more_popular": lambda: self._of_documents(catalogue.more_popular, unknown=1.0),
+            "train_queries": lambda: np.full(len(self.rows), catalogue.train_queries or 0),
+            "train_interactions": lambda: np.full(len(self.rows), catalogue.train_interactions),
+            "in_catalogue": lambda: self._of_documents(catalogue.inside, unknown=False),
+            "catalogue_size": lambda: np.full(len(self.rows), catalogue.size),
+            "reference_rank": lambda: (
+                pl.Series(self._values_of(self.sides.base)).fill_nan(None).cast(pl.Int64)
+            ),
         }
-        return pl.Series(name, makers[request.column](), dtype=kind)
+        return makers[request.column]()
 
-    def _constant(self, value: float) -> NDArray[Any]:
-        return np.full(len(self.rows), value)
-
-    def _known(self, of_documents: NDArray[Any], *, otherwise: Any = 0) -> NDArray[Any]:
-        """What is known of each row's document."""
-        if not len(of_documents):
-            return np.full(len(self.rows), otherwise)
-        return np.where(self.numbers >= 0, of_documents[self.numbers], otherwise)
-
-    def _attribute(self, values: pl.Series) -> pl.Series:
-        numbers = pl.Series(self.numbers)
-        return values.gather(pl.select(pl.when(numbers >= 0).then(numbers)).to_series())
+    def _of_documents(self, values: NDArray[Any], *, unknown: Any = 0) -> NDArray[Any]:
+        """Return the value of each row's document in the catalogue."""
+        if not len(values):
+            return np.full(len(self.rows), unknown)
+        return np.where(self.numbers >= 0, values[self.numbers], unknown)
 
     def _scores(self) -> pl.Series:
-        if SCORE not in self.chunk.numbers:
+        if SCORE not in self.batch.numbers:
             return pl.repeat(None, len(self.rows), dtype=pl.Float64, eager=True)
-        return pl.Series(self.chunk.numbers[SCORE][self.rows])
+        return pl.Series(self.batch.numbers[SCORE][self.rows])
 
     def _retrieved(self) -> Ints:
-        lengths = self.chunk.lengths
-        lengths = lengths if self.k_max is None else np.minimum(lengths, self.k_max)
-        return lengths[self.chunk.code[self.rows]]
+        lengths = self.batch.lengths
+        lengths = lengths if self._k_max is None else np.minimum(lengths, self._k_max)
+        return lengths[self.batch.code[self.rows]]
 
     @cached_property
     def _grades(self) -> Floats:
-        """NaN where a document was not judged."""
-        return self._beside(self.sides.judged)
+        """Return the grade of each row's document; NaN where it was not judged."""
+        return self._values_of(self.sides.judged)
 
-    def _beside(self, indexed: Any) -> Floats:
-        """What the row beside says of each row; NaN where there is none."""
-        found = np.full(self.chunk.height, np.nan)
-        matches = match_documents(self.chunk, indexed)
+    def _values_of(self, side: QueryIndex | None) -> Floats:
+        """Return the number that a side input has for each row; NaN where it has none."""
+        assert side is not None  # read by callers that need the column
+        values = np.full(self.batch.height, np.nan)
+        matches = match_documents(self.batch, side)
         assert matches is not None  # each document of the batch is there once
-        found[matches.batch_rows] = indexed.numbers[RELEVANCE][matches.index_rows]
-        return found[self.rows]
-
-    def _there(self, indexed: Any) -> Flags:
-        return ~np.isnan(self._beside(indexed))
+        values[matches.batch_rows] = side.numbers[RELEVANCE][matches.index_rows]
+        return values[self.rows]
 
     @property
     def relevant(self) -> Flags:
-        """Which documents are relevant, where judgments are at hand."""
+        """Flag the rows with a relevant document; needs judgments."""
         with np.errstate(invalid="ignore"):
-            return self._grades > 0 if self.rel is None else self._grades >= self.rel
+            return self._grades > 0 if self._rel is None else self._grades >= self._rel
 
     def _judged(self) -> Flags:
-        assert self.sides.judged is not None  # whoever asks for the column has it read
-        return (self.sides.judged.find(self.chunk) >= 0)[self.chunk.code[self.rows]]
+        assert self.sides.judged is not None  # read by callers that need the column
+        return (self.sides.judged.find(self.batch) >= 0)[self.batch.code[self.rows]]
 
     def _popularity_rank(self) -> pl.Series:
-        place = self._known(self.catalogue.popularity_rank)
-        return pl.Series(np.where(place > 0, place, np.nan)).fill_nan(None).cast(pl.Int64)
+        rank = self._of_documents(self.catalogue.popularity_rank)
+        return pl.Series(np.where(rank > 0, rank, np.nan)).fill_nan(None).cast(pl.Int64)
 
-    def _reference_rank(self) -> pl.Series:
-        return _or_null(self._beside(self.sides.base)).cast(pl.Int64)
-
-    def _of_attribute(self, request: ColumnRequest, attribute: str) -> NDArray[Any]:
-        """Compute a column that is about an attribute."""
-        code, base = self.code.astype(np.int64), request.column
-        if base == "divergence":
+    def _compute_about(self, attribute: str, request: ColumnRequest) -> NDArray[Any]:
+        """Compute a column that is about an attribute of documents."""
+        code, column = self.code.astype(np.int64), request.column
+        if column == "divergence":
             return self._divergence(attribute, request.k)
-        if base == "has":
+        if column == "has":
             having = self.catalogue.values(attribute).with_value(request.value or "")
-            return self._known(having, otherwise=False)
-        if base in ("vector", "vector_pairs", "cosine"):
+            return self._of_documents(having, unknown=False)
+        if column in ("vector", "vector_pairs", "cosine"):
             vectors = self.catalogue.vectors(attribute)
-            known = vectors.of_rows(self.numbers)
-            if base == "cosine":
-                return cosines(vectors, known, code, self.numbers)
-            return known.astype(np.int64) if base == "vector" else rows_above(known, code)
-        mix = self._mix(attribute)
+            present = vectors.look_up(self.numbers)
+            if column == "cosine":
+                return cosines(vectors, present, code, self.numbers)
+            return present.astype(np.int64) if column == "vector" else rows_above(present, code)
+        if attribute not in self._listed_values:
+            values = self.catalogue.values(attribute)
+            self._listed_values[attribute] = ListedValues(values, code, self.numbers)
+        listed = self._listed_values[attribute]
         return {
-            "values": lambda: mix.counts,
-            "new": mix.new,
-            "crowd": mix.crowd,
-            "pairs": mix.pairs,
-            "unlike": mix.unlike,
-        }[base]()
-
-    @cached_property
-    def _mixes(self) -> dict[str, Mix]:
-        return {}
-
-    def _mix(self, name: str) -> Mix:
-        if name not in self._mixes:
-            values = self.catalogue.values(name)
-            self._mixes[name] = Mix(values, self.code.astype(np.int64), self.numbers)
-        return self._mixes[name]
+            "values": lambda: listed.counts,
+            "new": listed.new,
+            "crowd": listed.crowd,
+            "pairs": listed.pairs,
+            "unlike": listed.unlike,
+        }[column]()
 
     def _divergence(self, attribute: str, k: int | None) -> Floats:
         values, code = self.catalogue.values(attribute), self.code.astype(np.int64)
         inside = np.flatnonzero(self.rank <= k) if k is not None else np.arange(len(self.rank))
-        trained = self.sides.trained
-        assert trained is not None  # whoever asks for the column has it read
-        numbers = trained.find(self.chunk)[self.lists]
-        known = np.flatnonzero(numbers >= 0)
-        there = trained.rows_of_queries(numbers[known])
-        owner = np.repeat(known, trained.lengths[numbers[known]])
-        docs = self.sides.trained_docs
-        assert docs is not None  # and its documents numbered
-        found = divergence(
+        trained, docs = self.sides.trained, self.sides.trained_docs
+        assert trained is not None  # read and numbered by callers that need the column
+        assert docs is not None
+        numbers = trained.find(self.batch)[self.lists]
+        lists = np.flatnonzero(numbers >= 0)
+        rows = trained.rows_of_queries(numbers[lists])
+        owners = np.repeat(lists, trained.lengths[numbers[lists]])
+        per_list = divergence(
             values,
             (code[inside], self.numbers[inside]),
-            (owner, docs[there], trained.numbers[RELEVANCE][there]),
+            (owners, docs[rows], trained.numbers[RELEVANCE][rows]),
             len(self.lists),
         )
-        return found[code]
-
-
-def _or_null(values: Floats) -> pl.Series:
-    return pl.Series(values).fill_nan(None)
+        return per_list[code]

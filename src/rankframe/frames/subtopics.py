@@ -1,8 +1,8 @@
-"""Judged documents and what they are about → the subtopic frame: one row per document and subtopic.
+"""Build the subtopic frame of judged documents: one row per document and subtopic.
 
-Ranks are those of the judged frame: the run is matched once, whatever is asked. The ideal list is
-greedy: it takes next what adds most. All queries take their next document at the same time: a loop
-over ranks, not over queries.
+Ranks are the ranks of the judged frame: the run is matched once for both. The ideal list is greedy:
+the next document is the one that adds most. All queries take their next document at the same time:
+a loop over ranks, not over queries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, GROUPED_FRAME, ColumnRequest
-from rankframe.frames.judged import Maker, RowsByRank, grade_codes, where
+from rankframe.frames.column_frame import where
+from rankframe.frames.judged import Maker, RowsByRank, grade_codes
 from rankframe.frames.judgments import NO_SUBTOPIC
 from rankframe.frames.matches import MatchedJudgments
 from rankframe.kernel.batch import taken
@@ -34,8 +35,8 @@ from rankframe.kernel.segments import (
     spread,
 )
 
-# What a subtopic is worth is a whole number of so many bits, and a document may be about 2^17 of
-# them: sums of whole numbers are the same in any order, so that equal worth is seen to be equal.
+# The worth of a subtopic is a whole number of `_BITS` bits, and a document may be about 2^17 of
+# them: sums of whole numbers are the same in any order, so equal worth is seen to be equal.
 _BITS = 46
 # When this share of the documents is left, the documents that were taken are dropped.
 _FEW = 0.5
@@ -44,16 +45,16 @@ _TAKEN = -1
 
 @dataclass(frozen=True)
 class About:
-    """Hold what documents are about: a row for each document and subtopic, document by document."""
+    """Hold the subtopics of documents: a row for each document and subtopic, by document."""
 
-    # the query of each document, ascending; of equal ones, the first document is taken first
+    # the query of each document, ascending; of equally good documents, the first is taken first
     query: Ints
-    # the first row of each document, and of each row the number of its group among all queries'
+    # the first row of each document, and the number of each row's subtopic among all queries'
     starts: Ints
     group: Ints
 
-    def some(self, documents: Flags) -> tuple[About, Ints]:
-        """Select documents; return also the rows that are theirs."""
+    def select(self, documents: Flags) -> tuple[About, Ints]:
+        """Select documents; return also their rows."""
         kept = np.flatnonzero(documents)
         lengths = segment_lengths(self.starts, len(self.group))[kept]
         rows = ranges(self.starts[kept], lengths)
@@ -64,12 +65,19 @@ class About:
 def greedy(
     about: About, weights: Floats, alpha: float, deepest: int | None = None
 ) -> tuple[Ints, Ints]:
-    """Take, again and again, the document of each query whose subtopics are worth most.
+    """Take the document of each query whose subtopics are worth most, until all are taken.
 
-    A subtopic is worth its weight, (1 − α) times as much each time that it was taken. `weights`: of
-    the subtopics. `deepest`: how many documents are taken at the most. Returns the rank of each
-    document, from 1 (0: below the deepest), and for each row how many documents above are about the
-    same.
+    A subtopic is worth its weight at first, and (1 − α) times as much after each document about it.
+
+    Args:
+        about: The subtopics of the documents.
+        weights: The weight of each subtopic.
+        alpha: How much less a subtopic is worth each time.
+        deepest: The last rank that is filled; None: all documents are taken.
+
+    Returns:
+        The rank of each document, from 1 (0: below the deepest), and for each row how many
+        documents above are about its subtopic.
 
     >>> three = About(np.zeros(3, int), np.array([0, 1, 3]), np.array([0, 0, 1, 1]))
     >>> greedy(three, np.ones(2), 0.5)[0]
@@ -87,7 +95,7 @@ def greedy(
     while left and (deepest is None or depth < deepest):
         depth += 1
         if left < _FEW * len(documents):
-            about, kept = about.some(free)
+            about, kept = about.select(free)
             documents, rows = documents[free], rows[kept]
             free = np.ones(len(documents), np.bool_)
         gain = np.add.reduceat(worth[about.group], about.starts)
@@ -130,9 +138,9 @@ def _best(gain: Ints, query: Ints) -> Ints:
     return best[segment_starts(query[best])]
 
 
-def _powers(base: float, most: int) -> Floats:
-    """Return 1, base, base², …"""
-    powers = np.full(most + 1, base)
+def _powers(base: float, last: int) -> Floats:
+    """Return base to the power of 0, 1, …, last."""
+    powers = np.full(last + 1, base)
     powers[0] = 1.0
     return np.cumprod(powers, dtype=np.float64)
 
@@ -151,19 +159,19 @@ class SubtopicFrame(RowsByRank):
         settle: bool = False,
         deepest: int | None = None,
     ) -> None:
-        """`settle`: see `needs_ids`; `deepest`: the ideal list is looked at down to here."""
+        """Sort the rows; `settle`: see `needs_ids`; `deepest`: the last rank of ideal lists."""
         rows = part.subtopics
         assert rows is not None  # callers refuse judgments without subtopics
         self._part, self._rows, self._deepest = part, rows, deepest
         self._ideals: dict[tuple[float, float | None], tuple[pl.Series, pl.Series]] = {}
-        # The subtopic and the grade settle the order of unretrieved rows, as far as values go.
+        # Unretrieved rows with the same subtopic and grade have the same values.
         keys = [rows.group - NO_SUBTOPIC, grade_codes(rows.grades)]
         if settle:
-            keys.append(self._ids_rising[rows.of])
+            keys.append(self._id_numbers[rows.document])
         highest = float(rows.grades.max(initial=0)) if max_grade is None else max_grade
-        super().__init__(part, rows.grades, rows.of, keys, rel=rel, max_grade=highest)
+        super().__init__(part, rows.grades, rows.document, keys, rel=rel, max_grade=highest)
         self.group = rows.group[self._order]
-        # The rows subtopic by subtopic, each as ranked, and where each one of a query begins.
+        # The rows by query, subtopic and rank, and where each subtopic of a query begins.
         self._grouped = sort_order(self.code, self.group - NO_SUBTOPIC)
         self._begins = segment_starts(self.code[self._grouped], self.group[self._grouped])
 
@@ -207,27 +215,30 @@ class SubtopicFrame(RowsByRank):
         return np.where(self.group == NO_SUBTOPIC, 1.0, self._rows.weights[self._order])
 
     @cached_property
-    def _ids_rising(self) -> Ints:
-        """Return a number of each document; these sort as the ids do."""
+    def _id_numbers(self) -> Ints:
+        """Return a number for each document; numbers sort as ids do."""
         return self._part.docs.rank("ordinal").to_numpy().astype(np.int64)
 
     def _by_group(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values that were computed subtopic by subtopic on the rows as they are."""
+        """Return values that were computed in order of subtopics in the order of the rows."""
         back = np.empty_like(values)
         back[self._grouped] = values
         return back
 
     def _per_group(self, flags: Flags) -> Ints:
-        """Count the flags of each subtopic, on all of its rows."""
-        each = np.add.reduceat(flags[self._grouped], self._begins, dtype=np.int64)
-        return self._by_group(spread(each, self._begins, len(self.code)))
+        """Count the flagged rows of each subtopic, on all of its rows."""
+        counts = np.add.reduceat(flags[self._grouped], self._begins, dtype=np.int64)
+        return self._by_group(spread(counts, self._begins, len(self.code)))
 
     def _count(self, rel: float | None) -> Codes:
         """Count the documents relevant to the subtopic down to each row, itself included."""
         return self._by_group(running_count(self.relevant(rel)[self._grouped], self._begins))
 
     def _unsatisfied(self) -> Floats:
-        """Go down all subtopics at a time, rank by rank, as far as each goes on."""
+        """Return the chance that no document above satisfied the need for the row's subtopic.
+
+        A loop over the documents of subtopics, from the first one down, for all subtopics at once.
+        """
         grade = np.maximum(self.grade[self._grouped], 0)
         rest = 1 - (_power_of_2(grade) - 1) / _power_of_2(np.array([self.max_grade]))
         place = position(self._begins, len(self.code))
@@ -240,13 +251,14 @@ class SubtopicFrame(RowsByRank):
         return self._by_group(left)
 
     def _ideal(self, alpha: float, rel: float | None) -> tuple[pl.Series, pl.Series]:
-        """Return ranks in the greedy ideal list, and how many documents above are about the same;
-        null where nothing is relevant.
+        """Return ranks in the greedy ideal list, and how many documents above are about the same.
+
+        Both are null where a row is not relevant.
         """
         if (alpha, rel) in self._ideals:
             return self._ideals[alpha, rel]
         rows = np.flatnonzero(self.relevant(rel))
-        falling = len(self._part.rank) - self._ids_rising[self.document[rows]]
+        falling = len(self._part.rank) - self._id_numbers[self.document[rows]]
         rows = rows[sort_order(self.code[rows], falling)]
         starts = segment_starts(self.document[rows])
         instance = self._by_group(number_segments(self._begins, len(self.code)).astype(np.int64))
@@ -273,14 +285,12 @@ class SubtopicFrame(RowsByRank):
 
 
 def needs_ids(columns: Collection[str]) -> bool:
-    """Return whether ids settle the order of unretrieved rows: where ids are looked at, and where
-    they tell documents apart that are equal in all else.
-    """
-    settled = {DOC, "ideal_rank", "ideal_above"}
-    return not settled.isdisjoint(GROUPED_FRAME.without_parameters(columns))
+    """Return whether a column depends on the order of unretrieved rows by their ids."""
+    dependent = {DOC, "ideal_rank", "ideal_above"}
+    return not dependent.isdisjoint(GROUPED_FRAME.without_parameters(columns))
 
 
 def _power_of_2(exponent: Floats) -> Floats:
-    """2 to the power of each; whole powers are exact."""
+    """Return 2 to the power of each exponent; whole powers are exact."""
     whole = np.floor(exponent)
     return np.ldexp(np.exp((exponent - whole) * math.log(2)), whole.astype(np.int64))

@@ -23,7 +23,7 @@ from rankframe.io.input_table import InputTable, in_steps
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH, hash_of_empty, hashed, numbers_of
 from rankframe.kernel.duplicates import deduplicate
 
-# How many times the bytes that may be read at once the batches under way may take together.
+# The batches under way may take this many times the bytes that may be read at once.
 _UNDER_WAY = 4
 _SAMPLE = 1_000
 _ADVICE = {
@@ -35,7 +35,7 @@ Engine: TypeAlias = Literal["in-memory", "streaming"]
 
 
 class Batches:
-    """The rows of an input in order, some at a time.
+    """Read the rows of an input in order, in tables.
 
     `frame` are its columns, ids in the form in which they are compared. `at_once`: how many bytes
     of them may be read ahead; None: as many as polars likes.
@@ -47,13 +47,10 @@ class Batches:
         self.scanned = scanned
         self._frame = frame
         self._at_once = at_once
+        self.bounded = at_once is not None
         schema = frame.collect_schema()
-        self._empty = {name: hash_of_empty(name, schema[name]) for name in (QUERY, DOC)}
-
-    @property
-    def bounded(self) -> bool:
-        """Return whether memory is limited."""
-        return self._at_once is not None
+        self._empty_query = hash_of_empty(QUERY, schema[QUERY])
+        self._empty_doc = hash_of_empty(DOC, schema[DOC])
 
     def budget(self) -> MemoryBudget:
         """Return what the batches under way may take together.
@@ -137,7 +134,7 @@ class Batches:
         rows, side = _as_checked(table), self.scanned
         if first_broken(rows)[1] is None:
             return
-        # Where the whole cannot be read again, or is another by now: what was seen.
+        # If the whole cannot be read again, or has changed, the error is that of these rows.
         with suppress(OSError, pl.exceptions.PolarsError):
             _check_side(side, side.frame, engine="streaming")
         _check_side(side, rows)
@@ -150,11 +147,12 @@ class Batches:
     def _looks_clean(self, batch: pl.DataFrame) -> bool:
         """Return whether no row can break a rule, as far as is quickly seen."""
         numbers = numbers_of(batch)
-        if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
+        if any(batch.select(QUERY, DOC, *numbers).null_count().row(0)):
             return False
         with np.errstate(over="ignore", invalid="ignore"):  # large numbers: looked at below
-            if not all(np.isfinite(batch[name].to_numpy().sum()) for name in numbers):
-                return False
+            for name in numbers:
+                if not np.isfinite(batch[name].to_numpy().sum()):
+                    return False
         if RELEVANCE in numbers and batch.height:
             grades = batch[RELEVANCE].to_numpy()
             if grades.max() > LARGEST_WEIGHT or grades.min() < -LARGEST_WEIGHT:
@@ -164,10 +162,9 @@ class Batches:
             if weights.max() > LARGEST_WEIGHT or weights.min() <= 0:
                 return False
         query, key = batch[QUERY_HASH].to_numpy(), batch[KEY].to_numpy()
-        empty_query, empty_doc = self._empty[QUERY], self._empty[DOC]
         return not (
-            (empty_query is not None and (query == empty_query).any())
-            or (empty_doc is not None and (key == query ^ empty_doc).any())
+            (self._empty_query is not None and (query == self._empty_query).any())
+            or (self._empty_doc is not None and (key == query ^ self._empty_doc).any())
         )
 
 
@@ -295,14 +292,14 @@ def first_broken(frame: pl.LazyFrame, *, engine: Engine = "in-memory") -> tuple[
 
 def some_ids(left: InputTable, right: InputTable, key: str) -> tuple[list[str], list[str]]:
     """Return a few ids of each of two inputs; documents of queries that both have."""
-    found = []
+    examples = []
     for side, other in ((left, right), (right, left)):
         rows = side.frame
         if key == DOC:
             rows = rows.join(other.frame, on=QUERY, how="semi", maintain_order="left")
         ids = rows.select(key).head(_SAMPLE).collect(engine="streaming")[key]
-        found.append(ids.unique(maintain_order=True).head(3).to_list())
-    return found[0], found[1]
+        examples.append(ids.unique(maintain_order=True).head(3).to_list())
+    return examples[0], examples[1]
 
 
 def quoted_keys(row: Mapping[str, object], column: str) -> list[str]:

@@ -9,9 +9,7 @@ dots, `meta.id`, stands for a field of a struct. Documents may also be in lists,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -61,15 +59,24 @@ _LISTS_AS_TEXT = (
 
 
 def _plain(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(plain_name, names))
+    """Return the plain names of columns, also with an underscore in front."""
+    plain = [plain_name(name) for name in names]
+    return frozenset([*plain, *(f"_{name}" for name in plain)])
 
 
-# Plain names of columns: our own; with the synonyms that count first; with those that count last.
-_OWN = {column: _plain([column]) for column in SYNONYMS}
-_USUAL = {c: _plain([c, *(n for n in s if n not in LATE_SYNONYMS)]) for c, s in SYNONYMS.items()}
-_LATE = {c: _plain([c, *(n for n in s if n in LATE_SYNONYMS)]) for c, s in SYNONYMS.items()}
-_ANY = {column: _USUAL[column] | _LATE[column] for column in SYNONYMS}
-# The same of lists: of any side, and of documents of one side.
+# Plain names of columns, in groups: the first group that any column belongs to counts. Our own name
+# is without an underscore in front: `_score` comes from the program that wrote the file, beside
+# which people have their own.
+_GROUPS = {
+    column: (
+        frozenset([plain_name(column)]),
+        _plain([column, *(name for name in synonyms if name not in LATE_SYNONYMS)]),
+        _plain(name for name in synonyms if name in LATE_SYNONYMS),
+    )
+    for column, synonyms in SYNONYMS.items()
+}
+_ANY = {column: frozenset().union(*groups) for column, groups in _GROUPS.items()}
+# Plain names of columns of lists: for any side, and for the documents of one side.
 _LISTS = {column: _plain(names) for column, names in LIST_SYNONYMS.items()}
 _LISTS_OF: dict[Role | None, frozenset[str]] = {
     role: _plain(names) for role, names in LIST_SYNONYMS_OF.items()
@@ -81,20 +88,20 @@ _DOCUMENTS: dict[Role | None, list[frozenset[str]]] = {
 _SCORED = [_ANY[column] | _LISTS[column] for column in (SCORE, DISTANCE, RANK)]
 _RETRIEVED = _ANY[DOC] | _LISTS[DOC] | _LISTS_OF["run"]
 _WEIGHTS, _RELEVANT = _plain([WEIGHT]), _plain(["relevant"])
-_CORPUS_ID = _plain(["corpus-id"])  # of BEIR's judgments
+# Judgments of BEIR have these two columns.
+_CORPUS_ID, _GRADES = _plain(["corpus-id"]), _plain([SCORE])
 
 
-@dataclass(frozen=True)
-class Requested:
-    """The names that a `columns=` mapping has for the columns of one side.
+class Requested(NamedTuple):
+    """Hold the names that a `columns=` mapping has for the columns of one side.
 
     Attributes:
-        own: our column → its name, for this side alone.
-        shared: our column → its name on whichever side has it.
+        names: our column → its name.
+        shared: the columns that are named for no side in particular.
     """
 
-    own: Mapping[str, str]
-    shared: Mapping[str, str]
+    names: Mapping[str, str]
+    shared: Collection[str]
 
     @classmethod
     def from_mapping(cls, columns: Columns | None, side: str) -> Requested:
@@ -110,12 +117,7 @@ class Requested:
                 own |= inner if key == side else {}
             else:
                 shared |= _check_names({key: value}, sides)
-        return cls(own, shared)
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Our column → its name."""
-        return {**self.shared, **self.own}
+        return cls({**shared, **own}, shared.keys() - own.keys())
 
 
 def _check_names(columns: object, sides: Sequence[str]) -> dict[str, str]:
@@ -161,33 +163,8 @@ def _field(schema: Mapping[str, pl.DataType], path: list[str]) -> pl.Expr | None
     return column
 
 
-def with_grades(
-    table: pl.LazyFrame, names: InputNames, *, alone: bool = False
-) -> pl.LazyFrame | None:
-    """Use the scores of BEIR's judgments as grades; return None for any other table.
-
-    `alone`: without the score, so that the table is recognised as judgments.
-    """
-    score = names.called(_OWN[SCORE])
-    if not score or not names.called(_CORPUS_ID) or names.called(_ANY[RELEVANCE]):
-        return None
-    if alone:
-        return table.rename({score[-1]: RELEVANCE})
-    return table.with_columns(pl.col(score[-1]).alias(RELEVANCE))
-
-
-def is_list(kind: pl.DataType) -> bool:
-    """Return whether a column of this type holds lists."""
-    return isinstance(kind, pl.List | pl.Array)
-
-
-def _holds_flags(kind: pl.DataType) -> bool:
-    return isinstance(kind, pl.List | pl.Array) and kind.inner == pl.Boolean
-
-
-@dataclass(frozen=True)
 class InputNames:
-    """The columns of an input, and their plain names, which are computed once.
+    """Hold the columns of an input, and their plain names.
 
     A list of structs with the documents is replaced by its fields, each a list.
 
@@ -195,115 +172,103 @@ class InputNames:
         schema: the names and types of the columns.
         struct: the list of structs that was replaced.
         fields: the fields that replaced it.
+        plain: column → its plain name.
+        lists: the columns of lists.
     """
 
-    schema: Mapping[str, pl.DataType]
-    struct: str | None = None
-    fields: tuple[str, ...] = ()
-
-    @cached_property
-    def plain(self) -> dict[str, str]:
-        """Column → its plain name."""
-        return {name: plain_name(name) for name in self.schema}
-
-    @cached_property
-    def lists(self) -> list[str]:
-        """The columns of lists."""
-        return [name for name, kind in self.schema.items() if is_list(kind)]
-
-    @cached_property
-    def id_lists(self) -> list[str]:
-        """The columns of lists that may hold ids."""
-        return [name for name in self.lists if not _holds_flags(self.schema[name])]
+    def __init__(
+        self,
+        schema: Mapping[str, pl.DataType],
+        struct: str | None = None,
+        fields: Collection[str] = (),
+    ) -> None:
+        self.schema, self.struct, self.fields = schema, struct, fields
+        self.plain: dict[str, str] = {}
+        self.lists: list[str] = []
+        for name, kind in schema.items():
+            self.plain[name] = ("_" if name.startswith("_") else "") + plain_name(name)
+            if isinstance(kind, pl.List | pl.Array):
+                self.lists.append(name)
 
     def found_as(self, name: str) -> str:
         """Return the column of the table that a column is, or is inside."""
         return self.struct if self.struct is not None and name in self.fields else name
 
-    def called(self, plain_names: Collection[str], names: Iterable[str] | None = None) -> list[str]:
-        """Return the columns among `names`, or of all columns, with one of these plain names."""
-        columns = self.plain if names is None else names
-        return [name for name in columns if self.plain[name] in plain_names]
-
-    def first_called(self, groups: Iterable[Collection[str]], names: Iterable[str]) -> list[str]:
-        """Return the columns that have a name of the first group of which any column has one."""
-        names = list(names)
-        return next(filter(None, (self.called(group, names) for group in groups)), [])
+    def called(
+        self,
+        *groups: Collection[str],
+        among: Iterable[str] | None = None,
+        without: Collection[str] = (),
+    ) -> list[str]:
+        """Return the columns with a plain name of the first group that any of them has."""
+        columns = self.schema if among is None else list(among)
+        for plain_names in groups:
+            matching = [n for n in columns if self.plain[n] in plain_names and n not in without]
+            if matching:
+                return matching
+        return []
 
     def like(self, name: str) -> list[str]:
-        """Return the column of exactly this name, or else those that differ in case or signs."""
+        """Return the column of this name, or columns whose names differ in case or separators."""
         return [name] if name in self.schema else self.called(_plain([name]))
 
-    def candidates(self, column: str, role: Role, taken: Collection[str] = ()) -> list[str]:
-        """Return the columns that have our name, or else a synonym, or a name for lists.
+    def id_lists(self, *, flags: bool = False) -> list[str]:
+        """Return the columns of lists that may hold ids; with `flags`, of lists of Booleans."""
+        return [name for name in self.lists if (_inner(self.schema[name]) == pl.Boolean) is flags]
 
-        With an underscore in front, our own name counts as a synonym: such columns come from the
-        program that wrote the file, beside which people have their own.
-        """
-        free = [name for name in self.schema if name not in taken]
-        own = [name for name in self.called(_OWN[column], free) if not name.startswith("_")]
-        found = own or self.first_called((_USUAL[column], _LATE[column]), free)
-        if found or not self.lists:
-            return found
-        if column == DOC:
-            lists = self.first_called(_DOCUMENTS[role], self.id_lists)
-        else:
-            flags = [name for name in self.lists if name not in self.id_lists]
-            lists = self.called(_LISTS.get(column, ()), self.lists)
-            lists = lists or (self.called(_RELEVANT, flags) if column == RELEVANCE else [])
-        return [name for name in lists if name not in taken]
+    def candidates(self, column: str, role: Role, taken: Collection[str] = ()) -> list[str]:
+        """Return the columns that have our name, or else a synonym, or a name for lists."""
+        columns = self.called(*_GROUPS[column], without=taken)
+        if not columns and self.lists:
+            if column == DOC:
+                columns = self.called(*_DOCUMENTS[role], among=self.id_lists(), without=taken)
+            else:
+                columns = self.called(_LISTS.get(column, ()), among=self.lists, without=taken)
+            if column == RELEVANCE and not columns:
+                columns = self.called(_RELEVANT, among=self.id_lists(flags=True), without=taken)
+        return columns or (self.grades_of_beir() if column == RELEVANCE else [])
+
+    def grades_of_beir(self) -> list[str]:
+        """Return the grades of judgments of BEIR, which are called scores."""
+        if self.called(_CORPUS_ID) and not self.called(_ANY[RELEVANCE]):
+            return self.called(_GRADES)[-1:]
+        return []
 
     def flattened(self, role: Role | None, doc_name: str | None, called: str) -> InputNames:
         """Replace a list of structs by its fields if no other column has documents.
 
         A field hides a column of the same name. `doc_name`: what the user calls the documents.
         """
-        structs = {
-            name: kind.inner.to_schema()
-            for name, kind in self.schema.items()
-            if isinstance(kind, pl.List | pl.Array) and isinstance(kind.inner, pl.Struct)
-        }
+        inner = {name: _inner(self.schema[name]) for name in self.lists}
+        structs = {n: kind.to_schema() for n, kind in inner.items() if isinstance(kind, pl.Struct)}
         if not structs or role == "queries":
             return self
         plain = [name for name in self.schema if name not in structs]
         if not any(doc_name in names for names in (plain, structs, *structs.values())):
             doc_name = None  # another side may have it
-        has_documents = doc_name in plain or (
+        lists = [name for name in self.lists if name in plain]
+        if doc_name in plain or (
             doc_name is None
-            and bool(
-                self.called(_ANY[DOC], plain)
-                or self.first_called(_DOCUMENTS[role], [n for n in self.lists if n in plain])
-            )
-        )
-        if has_documents:
+            and (self.called(_ANY[DOC], among=plain) or self.called(*_DOCUMENTS[role], among=lists))
+        ):
             return self
-        found = [name for name, fields in structs.items() if doc_name in fields]
-        found = found or self.first_called(_DOCUMENTS[role], structs) or list(structs)
-        if len(found) > 1:
-            raise AmbiguousColumnError(called, DOC, found)
-        fields = structs[found[0]]
+        candidates = [name for name, fields in structs.items() if doc_name in fields]
+        candidates = candidates or self.called(*_DOCUMENTS[role], among=structs) or list(structs)
+        if len(candidates) > 1:
+            raise AmbiguousColumnError(called, DOC, candidates)
+        fields = structs[candidates[0]]
         flat: dict[str, pl.DataType] = {}
         for name, kind in self.schema.items():
-            if name == found[0]:
+            if name == candidates[0]:
                 flat |= {field: pl.List(inner) for field, inner in fields.items()}
             elif name not in fields:
                 flat[name] = kind
-        return InputNames(flat, found[0], tuple(fields))
+        return InputNames(flat, candidates[0], fields)
 
-    def lists_as_text(self, role: Role) -> str | None:
-        """Return the column of text that has a name for lists of documents, as in CSV."""
-        texts = [name for name, kind in self.schema.items() if kind == pl.String]
-        return next(iter(self.first_called(_DOCUMENTS[role], texts)), None)
 
-    def all_relevant(self, doc: str) -> bool:
-        """Return whether a column holds lists of relevant documents without grades.
-
-        That is not so if the table looks like a run, which has scores or ranks.
-        """
-        if doc not in self.lists:
-            return False
-        relevant = bool(self.called(_LISTS_OF["qrels"], [doc]))
-        return relevant or not self.first_called(_SCORED, self.lists)
+def _inner(kind: pl.DataType) -> Any:
+    """Return the type of the elements of lists; None of any other type."""
+    return kind.inner if isinstance(kind, pl.List | pl.Array) else None
 
 
 def guess_role(names: InputNames, columns: Columns | None, ranking: str | None = None) -> Role:
@@ -320,18 +285,18 @@ def guess_role(names: InputNames, columns: Columns | None, ranking: str | None =
     names = names.flattened(None, qrels.names.get(DOC), "input")
 
     def has(column: str, requested: Requested) -> bool:
-        return (
-            column in requested.own
-            or (column in requested.shared and bool(names.like(requested.shared[column])))
-            or bool(names.candidates(column, "qrels"))
-        )
+        name = requested.names.get(column)
+        named = name is not None and (column not in requested.shared or names.like(name))
+        return bool(named or names.candidates(column, "qrels"))
 
     # Lists are called relevant documents, and none retrieved documents.
-    relevant = names.called(_LISTS_OF["qrels"], names.id_lists) and not names.called(_RETRIEVED)
+    relevant = names.called(_LISTS_OF["qrels"], among=names.id_lists())
+    relevant = relevant and not names.called(_RETRIEVED)
     graded = (relevant and ranking is None and DOC not in run.names) or has(RELEVANCE, qrels)
+    other = names.grades_of_beir() if SCORE not in qrels.names.values() else []
     if has(GROUP, qrels):  # then `weight` is the weight of a subtopic, not a score
-        weights = names.called(_WEIGHTS)
-        names = InputNames({n: kind for n, kind in names.schema.items() if n not in weights})
+        other += names.called(_WEIGHTS)
+    names = InputNames({n: kind for n, kind in names.schema.items() if n not in other})
     return "qrels" if graded and not any(has(column, run) for column in _ORDERING) else "run"
 
 
@@ -351,83 +316,91 @@ def find_columns(
         Our column → the column of the input; and for each name that was given for no side in
         particular, our column → whether it is here.
     """
-    named, shared = _find_requested(names, role, requested, called)
     present = list(names.schema)
+    named, shared = _find_requested(names, role, requested, called)
     mapping: dict[str, str] = {}
     for column in _WANTED[role]:
-        if column in named and column not in _SUBTOPIC:
+        if column in named:
             mapping[column] = named[column]
             continue
-        instead = {SCORE: {DISTANCE} & named.keys(), DISTANCE: {SCORE, RANK} & mapping.keys()}
-        if column in _SUBTOPIC or instead.get(column):
-            continue
-        candidates = names.candidates(column, role, set(named.values()))
-        if len(candidates) > 1:
-            raise AmbiguousColumnError(called, column, candidates)
-        if candidates:
-            mapping[column] = candidates[0]
-        elif column == DOC and (texts := names.lists_as_text(role)):
-            raise ColumnTypeError(called, texts, "String", _LISTS_AS_TEXT)
-        elif column not in _ORDERING and not (
-            column == RELEVANCE and (graded or names.all_relevant(mapping[DOC]))
+        # A distance is a score, and is looked for only if nothing else orders the run.
+        if (column == SCORE and DISTANCE in named) or (
+            column == DISTANCE and (SCORE in mapping or RANK in mapping)
         ):
-            raise MissingColumnError(called, column, present, named=shared.get(column), shared=True)
-    for column in _SUBTOPIC if role == "qrels" else ():
-        source = _find_subtopic(column, names, named, mapping)
-        if source is None:
-            break
-        mapping[column] = source
-    lost = [column for column in shared if column in _ORDERING and column not in named]
-    if lost and not set(_ORDERING) & set(mapping):
-        raise MissingColumnError(called, lost[0], present, named=shared[lost[0]])
-    return mapping, {column: column in named for column in shared}
+            continue
+        candidates = names.candidates(column, role, {*named.values(), *mapping.values()})
+        if column in _SUBTOPIC:
+            if column == GROUP_WEIGHT and not candidates:
+                candidates = names.called(_WEIGHTS, without=mapping.values())
+            listed = mapping[DOC] in names.lists
+            fit = [
+                name
+                for name in candidates
+                if not names.schema[name].is_nested() or (name in names.lists and listed)
+            ]
+            if len(fit) != 1:
+                break
+            mapping[column] = fit[0]
+        elif len(candidates) > 1:
+            raise AmbiguousColumnError(called, column, candidates)
+        elif candidates:
+            mapping[column] = candidates[0]
+        elif column == DOC and (texts := _lists_as_text(names, role)):
+            raise ColumnTypeError(called, texts[0], "String", _LISTS_AS_TEXT)
+        elif column not in _ORDERING and not (
+            column == RELEVANCE and (graded or _all_relevant(names, mapping[DOC]))
+        ):
+            name = requested.names.get(column)
+            raise MissingColumnError(called, column, present, named=name, shared=True)
+    if shared and not mapping.keys() & _ORDERING:
+        for column in filter(shared.__contains__, _ORDERING):
+            raise MissingColumnError(called, column, present, named=requested.names[column])
+    return mapping, shared
 
 
 def _find_requested(
     names: InputNames, role: Role, requested: Requested, called: str
-) -> tuple[dict[str, str], dict[str, str]]:
+) -> tuple[dict[str, str], dict[str, bool]]:
     """Find the columns that the user named.
 
     Returns:
-        Our column → the column of the input; and the names for no side in particular.
+        Our column → the column of the input; and for each name that was given for no side in
+        particular, our column → whether it is here.
     """
-    own = {column: name for column, name in requested.own.items() if column in _WANTED[role]}
-    shared = {
-        column: name
-        for column, name in requested.shared.items()
-        if column in _WANTED[role] and column not in own
-    }
     named: dict[str, str] = {}
-    for column, name in {**shared, **own}.items():
+    shared: dict[str, bool] = {}
+    for column, name in requested.names.items():
+        if column not in _WANTED[role]:
+            continue
         alike = names.like(name)
         if len(alike) > 1:
             raise AmbiguousColumnError(called, column, alike)
+        if column in requested.shared:
+            shared[column] = bool(alike)
+        elif not alike:
+            raise MissingColumnError(called, column, list(names.schema), named=name)
         if alike:
             named[column] = alike[0]
-        elif column in own:
-            raise MissingColumnError(called, column, list(names.schema), named=name)
     if SCORE in named and DISTANCE in named:
         raise AmbiguousColumnError(called, SCORE, [named[SCORE], named[DISTANCE]])
     return named, shared
 
 
-def _find_subtopic(
-    column: str, names: InputNames, named: Mapping[str, str], mapping: Mapping[str, str]
-) -> str | None:
-    """Find the subtopic of judgments or its weight; None if it is missing or ambiguous."""
-    if column in named:
-        return named[column]
-    candidates = names.candidates(column, "qrels", {*named.values(), *mapping.values()})
-    if column == GROUP_WEIGHT and not candidates:
-        free = [name for name in names.schema if name not in mapping.values()]
-        candidates = names.called(_WEIGHTS, free)
-    listed = mapping[DOC] in names.lists
-    fit = [
-        name
-        for name in candidates
-        if not names.schema[name].is_nested() or (name in names.lists and listed)
-    ]
-    return fit[0] if len(fit) == 1 else None
+def _lists_as_text(names: InputNames, role: Role) -> list[str]:
+    """Return the columns of text that have a name for lists of documents, as in CSV."""
+    texts = [name for name, kind in names.schema.items() if kind == pl.String]
+    return names.called(*_DOCUMENTS[role], among=texts)
+
+
+def _all_relevant(names: InputNames, doc: str) -> bool:
+    """Return whether a column holds lists of relevant documents without grades.
+
+    That is not so if the table looks like a run, which has scores or ranks.
+    """
+    if doc not in names.lists:
+        return False
+    relevant = names.called(_LISTS_OF["qrels"], among=[doc])
+    return bool(relevant) or not names.called(*_SCORED, among=names.lists)
 
 
 def first_called(names: Sequence[str], columns: Collection[str]) -> str | None:

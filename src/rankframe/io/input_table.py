@@ -28,12 +28,14 @@ from rankframe.io.formats.numbers import beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
 from rankframe.io.raw_table import lazy_table
 
-# Whole numbers that do not all fit into an Int64.
-_LARGE = (pl.UInt64, pl.Int128, pl.UInt128)
-# Rows that are read before anything is known of their size, and that are never worth parting; more
-# than the most are no faster to read.
+# Whole numbers that fit into an Int64.
+_WHOLE = {
+    *(pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64()),
+    *(pl.UInt8(), pl.UInt16(), pl.UInt32()),
+}
+# Rows of the first table, whose size is not known yet, and bounds of the rows of later ones.
 _FIRST, _FEWEST, _MOST = 1 << 12, 1 << 10, 1 << 17
-# What a row is taken for at the least: ids may suddenly be longer than those before.
+# The smallest size that a row is assumed to have: later ids may be longer.
 _ROW_BYTES = 256
 # Rows of the tables that lists are unrolled into: about as many as polars reads at a time.
 _ROWS = 1 << 17
@@ -74,14 +76,12 @@ def lists_of(
     mapping: Mapping[str, str],
     role: str,
     limit: int | None = None,
-) -> Lists | None:
-    """Return the lists to unroll in a table whose columns were found; None without lists.
+) -> Lists:
+    """Return the lists to unroll in a table whose documents are in lists.
 
     `limit`: how many bytes the work may take, if any slice of the table can be read alone.
     """
-    doc = mapping.get(DOC)
-    if doc not in flat.lists or doc is None:
-        return None
+    doc = mapping[DOC]
     numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
     # A group may be that of all documents in the list.
     for name in (GROUP, GROUP_WEIGHT):
@@ -113,12 +113,12 @@ class Lists:
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        """The columns once lists are unrolled."""
-        found = self.frame.collect_schema()
+        """Return the columns once lists are unrolled."""
+        schema = self.frame.collect_schema()
         return {
             name: kind.inner  # pyright: ignore[reportAttributeAccessIssue] (a list has one)
             if name in self.columns or name in self.flat.fields
-            else found[name]
+            else schema[name]
             for name, kind in self.flat.schema.items()
         }
 
@@ -126,12 +126,10 @@ class Lists:
         """Return a row for each document, in the order of its list; lists are read in slices."""
         return lazy_table(self.schema, self._read)
 
-    def count(self) -> int:
-        """Count the documents."""
-        return self._lengths().select(pl.col("0").sum()).collect(engine="streaming").item()
-
-    def about(self) -> int:
-        """Estimate the number of documents from the first lists, which is much faster."""
+    def count(self, *, estimated: bool = False) -> int:
+        """Count the documents; `estimated`: from the first lists, which is much faster."""
+        if not estimated:
+            return self._lengths().select(pl.col("0").sum()).collect(engine="streaming").item()
         lists = self.frame.select(pl.len()).collect(engine="streaming").item()
         first = self._lengths(self.frame.head(_SAMPLE)).select(pl.col("0").mean()).collect().item()
         return round(lists * (first or 0))
@@ -179,8 +177,8 @@ class Lists:
 
     def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield a row for each element, in tables of about as many rows as other inputs have."""
-        found = list(dict.fromkeys(map(self.flat.found_as, lists)))
-        lengths = [table[name].list.len().fill_null(0).to_numpy() for name in found]
+        sources = list(dict.fromkeys(map(self.flat.found_as, lists)))
+        lengths = [table[name].list.len().fill_null(0).to_numpy() for name in sources]
         if any(not np.array_equal(lengths[0], length) for length in lengths[1:]):
             self._refuse_unequal()
         ends = np.cumsum(lengths[0], dtype=np.int64)
@@ -190,8 +188,8 @@ class Lists:
         full = np.arange(most_rows, ends[-1] if len(ends) else 0, most_rows)
         cuts = np.searchsorted(ends, full) + 1
         for start, end in pairwise(np.unique([0, *cuts, table.height]).tolist()):
-            unrolled = table[start:end].explode(found, empty_as_null=False, keep_nulls=False)
-            if self.flat.struct in found:
+            unrolled = table[start:end].explode(sources, empty_as_null=False, keep_nulls=False)
+            if self.flat.struct in sources:
                 fields = unrolled[self.flat.struct].struct.unnest()
                 kept = unrolled.drop(self.flat.struct, *fields.columns, strict=False)
                 unrolled = kept.hstack(fields)
@@ -289,29 +287,30 @@ class InputTable:
 
     def with_ids(self, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
         """Return `frame` with the ids in these types."""
-        schema = self.raw.collect_schema()
-        return self.raw.select(
-            pl.col(source).cast(types.get(column, pl.String())).alias(column)
-            if column in TEXTS
-            else self._number(column, source, schema[source]).alias(column)
-            for column, source in self.mapping.items()
-        )
+        schema, columns = self.raw.collect_schema(), []
+        for column, source in self.mapping.items():
+            if column in TEXTS:
+                value = pl.col(source).cast(types.get(column, pl.String()))
+            elif column == SCORE_REST:
+                value = beyond_float(source, schema[source])
+            elif schema[source] == pl.String:
+                value = pl.col(source).str.strip_chars().cast(pl.Float64)
+            else:
+                value = pl.col(source).cast(pl.Float64)
+            turned = self.distance and column in (SCORE, SCORE_REST)
+            columns.append((-value if turned else value).alias(column))
+        return self.raw.select(columns)
 
     def changed(self, raw: pl.LazyFrame) -> InputTable:
         """Return the input with other rows."""
         return replace(self, raw=raw, lists=None, before=None)
 
-    def count(self) -> int:
-        """Count the rows."""
+    def count(self, *, estimated: bool = False) -> int:
+        """Count the rows; `estimated`: from the first lists, if lists are unrolled."""
         table = self.before or self
         if table.lists is not None:
-            return table.lists.count()
+            return table.lists.count(estimated=estimated)
         return table.raw.select(pl.len()).collect(engine="streaming").item()
-
-    def about(self) -> int:
-        """Estimate the number of rows, from the first lists if lists are unrolled."""
-        table = self.before or self
-        return table.count() if table.lists is None else table.lists.about()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -325,14 +324,6 @@ class InputTable:
             with suppress(*READ_ERRORS):
                 (self.before or self)._refuse_non_numeric()
             raise unreadable(self.name, error) from error
-
-    def _number(self, column: str, source: str, dtype: pl.DataType) -> pl.Expr:
-        if column == SCORE_REST:
-            number = beyond_float(source, dtype)
-        else:
-            text = pl.col(source).str.strip_chars() if dtype == pl.String else pl.col(source)
-            number = text.cast(pl.Float64)
-        return -number if self.distance and column in (SCORE, SCORE_REST) else number
 
     def _refuse_non_numeric(self) -> None:
         """Refuse text in a column of numbers; say how many rows have it, and which is the first."""
@@ -364,9 +355,11 @@ def comparable(*tables: InputTable) -> list[pl.LazyFrame]:
     """
     types: dict[str, pl.DataType] = {}
     for name in (QUERY, DOC):
-        kinds = [table.raw.collect_schema()[table.mapping[name]] for table in tables]
-        if all(kind.is_integer() and kind not in _LARGE for kind in kinds):
+        kinds: set[pl.DataType] = set()
+        for table in tables:
+            kinds.add(table.raw.collect_schema()[table.mapping[name]])
+        if kinds <= _WHOLE:
             types[name] = pl.Int64()
-        elif kinds[0] in (pl.Categorical, pl.Enum) and all(kind == kinds[0] for kind in kinds):
-            types[name] = kinds[0]
+        elif len(kinds) == 1 and isinstance(kind := kinds.pop(), pl.Categorical | pl.Enum):
+            types[name] = kind
     return [table.with_ids(types) for table in tables]

@@ -28,7 +28,6 @@ from rankframe.core.messages import Option, listing, number_of, shorten, shown
 from rankframe.core.options import Order, Policies
 from rankframe.io.batches import check_input
 from rankframe.io.column_names import Columns, first_called
-from rankframe.io.formats.numbers import with_rest
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import (
@@ -41,6 +40,7 @@ from rankframe.io.opening import (
     refuse_pattern,
 )
 from rankframe.io.python_objects import ranking_by_query
+from rankframe.io.queries import Attributes
 
 COUNT: Final = "count"
 _COUNTS: Final = ("count", "counts")
@@ -109,28 +109,27 @@ def open_ranking(
         for column, name in table.mapping.items()
         if column not in (GROUP, GROUP_WEIGHT)
     }
-    mapping = with_rest(mapping, table.raw.collect_schema())
     return order_run(replace(table, mapping=mapping), order)
 
 
 def refuse_absent_columns(
-    columns: Columns | None, *inputs: InputTable, queries: Mapping[str, bool] | None = None
+    columns: Columns | None, *inputs: InputTable, queries: InputTable | Attributes | None = None
 ) -> None:
     """Refuse columns that were named for no input in particular and that no input has.
 
-    Call this when all inputs are open. `queries`: which of the columns the frame of queries has.
+    Call this when all inputs are open. `queries`: the frame of queries, or what was read of it.
     """
+    tables = inputs if queries is None else (*inputs, queries)
     for column, name in (columns or {}).items():
+        present = [t.shared_columns[column] for t in tables if column in t.shared_columns]
+        if not present or any(present):
+            continue
         lacking = {
             t.role: list(t.raw.collect_schema()) for t in inputs if column in t.shared_columns
         }
-        present = [t.shared_columns[column] for t in inputs if column in t.shared_columns]
-        present += [queries[column]] if queries and column in queries else []
-        if not present or any(present):
-            continue
         if len(lacking) == 1:
-            ((called, found),) = lacking.items()
-            raise MissingColumnError(called, column, found, named=str(name))
+            ((called, present),) = lacking.items()
+            raise MissingColumnError(called, column, present, named=str(name))
         raise MissingColumnError.everywhere(column, str(name), lacking)
 
 

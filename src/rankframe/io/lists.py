@@ -402,19 +402,19 @@ def from_topk(
     numbers, present = _ids(matrix)
     cells = np.flatnonzero(present)
     rows = cells // max(matrix.shape[1], 1)
-    found = numbers.ravel()[cells]
+    ids_found = numbers.ravel()[cells]
     if items is not None:
         item_names = _names(items, "items")
-        if found.dtype.kind not in "iu":
+        if ids_found.dtype.kind not in "iu":
             raise OptionError("items are names by number, so ids must be whole numbers, not text.")
         lacking = present & ((numbers < 0) | (numbers >= len(item_names)))
         problem = f"a number that items, with {len(item_names):,} names, lacks"
         _refuse_cells(lacking, numbers, "ids", problem, " They count from 0; -1 is none.")
-        documents = item_names.gather(found).alias(DOC)
-    elif found.dtype.kind in "iu":
-        documents = pl.Series(DOC, found)
+        documents = item_names.gather(ids_found).alias(DOC)
+    elif ids_found.dtype.kind in "iu":
+        documents = pl.Series(DOC, ids_found)
     else:
-        documents = read_texts(found.tolist(), "the ids", DOC)
+        documents = read_texts(ids_found.tolist(), "the ids", DOC)
     query = pl.Series(rows)
     if queries is not None:
         names = _names(queries, "queries")

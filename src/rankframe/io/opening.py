@@ -19,6 +19,7 @@ from rankframe.core.columns import (
     RANK,
     RELEVANCE,
     SCORE,
+    SCORE_REST,
     TEXTS,
     Role,
     Side,
@@ -42,9 +43,8 @@ from rankframe.io.column_names import (
     guess_role,
     names_in,
     with_fields,
-    with_grades,
 )
-from rankframe.io.formats.numbers import with_rest
+from rankframe.io.formats.numbers import MAYBE_LARGE
 from rankframe.io.formats.registry import READ_ERRORS, reading, unreadable
 from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable, in_steps, lists_of
@@ -60,7 +60,7 @@ from rankframe.io.sources.files import open_address, open_path, open_stream
 # `InputTable`.
 Source: TypeAlias = Any
 
-# Of a limit of memory: how much a table that is read whole may take, and how much is read at once.
+# Shares of a memory limit: a table that is read whole, and the rows that are read at once.
 _WHOLE, _AT_ONCE = 1 / 2, 1 / 32
 _SAMPLE = 100  # rows by which text is taken for numbers
 _SMALL = 1 << 23  # bytes that are held whatever the limit
@@ -95,36 +95,33 @@ def open_table(
     name = describe(source, called or role or "input")
     side = called.removeprefix("ranking ") if called else role
     requested = Requested.from_mapping(columns, side) if side is not None else None
-    # Where the side is known, names for other sides are not looked for.
-    user_names = names_in(columns if requested is None else requested.names)
+    # If the side is known, names for other sides do not count.
+    user_names = names_in(columns) if requested is None else tuple(requested.names.values())
     try:
         opened = open_source(source, InputRequest(role, name, user_names, limit))
-        raw = with_fields(opened.frame, user_names)
+        raw = with_fields(opened.frame, user_names) if user_names else opened.frame
         names = InputNames(raw.collect_schema())
-        if role == "qrels" or (role is None and SCORE not in user_names):
-            graded = with_grades(raw, names, alone=role is None)
-            if graded is not None:
-                raw, names = graded, InputNames(graded.collect_schema())
     except READ_ERRORS as error:
         raise unreadable(name, error) from error
     if role is None:
         role = guess_role(names, columns, side)
     requested = requested or Requested.from_mapping(columns, role)
     called_role = called or role
-    names = names.flattened(role, requested.names.get(DOC), called_role)
+    if names.lists:
+        names = names.flattened(role, requested.names.get(DOC), called_role)
     has_grade = relevance is not None
     mapping, present = find_columns(names, role, requested, called_role, graded=has_grade)
     schema, seekable, ranked = names.schema, opened.seekable, opened.ranked
     lists = None
-    if names.lists:
+    if mapping.get(DOC) in names.lists:
         lists = lists_of(raw, names, mapping, called_role, limit if seekable else None)
-    if lists is not None:
         raw, seekable, ranked = lists.unrolled(), False, True
         if role == "qrels" and RELEVANCE not in mapping and not has_grade:
             raw, mapping[RELEVANCE] = raw.with_columns(pl.lit(1.0).alias(RELEVANCE)), RELEVANCE
         schema = raw.collect_schema()
     _check_types(called_role, mapping, schema)
-    if role == "qrels" and GROUP not in mapping and _has_subtopics(raw, schema):
+    is_trec = schema.keys() == set(FIELDS["qrels"])
+    if role == "qrels" and is_trec and GROUP not in mapping and _has_subtopics(raw):
         raw = raw.with_columns(pl.col(ITERATION).fill_null(NO_ITERATION))
         mapping[GROUP] = ITERATION
     distance = mapping.pop(DISTANCE, None)
@@ -134,7 +131,7 @@ def open_table(
         called_role,
         name,
         raw,
-        with_rest(mapping, schema),
+        mapping,
         seekable=seekable,
         distance=distance is not None,
         ranked=ranked,
@@ -172,7 +169,14 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
     if isinstance(source, pl.LazyFrame | pl.DataFrame):
         return RawTable(source.lazy(), seekable=isinstance(source, pl.DataFrame))
     if isinstance(source, str | os.PathLike):
-        table = _open_place(os.fsdecode(source), request)
+        place = os.fsdecode(source)
+        scheme = scheme_of(place) if ":/" in place else ""
+        if database := DATABASE.fullmatch(place):
+            table = open_database(database[1], database[2], database[3], request.name)
+        elif scheme in ("", "file"):
+            table = open_path(unquote(urlsplit(place).path) if scheme else place, request)
+        else:
+            table = open_address(place, request)
     elif is_query(source):
         return open_query(*source, name=request.name)
     elif isinstance(source, Mapping | list | tuple):
@@ -184,16 +188,6 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
         if table is None:
             raise request.unreadable(*NO_SOURCE)
     return table if table.by_query is None else open_python(table.by_query, request)
-
-
-def _open_place(place: str, request: InputRequest) -> RawTable:
-    """Open a path, an address, or a table or query of a database."""
-    if database := DATABASE.fullmatch(place):
-        return open_database(database[1], database[2], database[3], request.name)
-    scheme = scheme_of(place) if ":/" in place else ""
-    if scheme == "file":
-        place = unquote(urlsplit(place).path)
-    return open_address(place, request) if scheme not in ("", "file") else open_path(place, request)
 
 
 def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.DataFrame:
@@ -215,27 +209,31 @@ def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.Da
 
 def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered") -> InputTable:
     """Find the column that orders a run; refuse a run without one if a column must order it."""
-    found = list(run.raw.collect_schema())
+    schema = run.raw.collect_schema()
     if ranks == "kept" and order == "rows":
         options = (Option("order", "rows"), " and ", Option("ranks", "kept"))
         raise OptionError(*options, " contradict each other.")
     if ranks == "kept" and RANK not in run.mapping:
-        raise MissingColumnError(run.role, RANK, found)
+        raise MissingColumnError(run.role, RANK, list(schema))
+    mapping, distance = dict(run.mapping), run.distance
     if order == "rows" or ranks == "kept":
         used = (QUERY, DOC) if order == "rows" else (QUERY, DOC, RANK)
-        mapping = {column: source for column, source in run.mapping.items() if column in used}
-        run = replace(run, mapping=mapping, distance=False)
-    by = next((column for column in (SCORE, RANK) if column in run.mapping), None)
-    unused = [name for name in found if name not in run.mapping.values()]
-    if by is not None:
-        first = "largest" if by == SCORE and not run.distance else "smallest"
-        text = f"by {run.mapping[by]!r}, the {first} first"
+        mapping, distance = {column: mapping[column] for column in used}, False
+    unused = [name for name in schema if name not in mapping.values()]
+    by = SCORE if SCORE in mapping else RANK
+    if by in mapping:
+        first = "largest" if by == SCORE and not distance else "smallest"
+        text = f"by {mapping[by]!r}, the {first} first"
+        kind = schema[mapping[by]]
+        whole = isinstance(kind, pl.Decimal) and kind.scale == 0
+        if by == SCORE and (whole or kind in MAYBE_LARGE):
+            mapping[SCORE_REST] = mapping[SCORE]
     elif order == "columns" and not run.ranked:
-        raise UnorderedRunError(run.role, found, _numeric_columns(run.raw, unused))
+        raise UnorderedRunError(run.role, list(schema), _numeric_columns(run.raw, unused))
     else:
         text = f"as the {'lists' if run.ranked else 'rows'} stand"
     text += f" ({run.note})" if run.note else ""
-    return replace(run, ordered=text, unused=tuple(unused))
+    return replace(run, mapping=mapping, distance=distance, ordered=text, unused=tuple(unused))
 
 
 def describe(source: Source, role: str) -> str:
@@ -266,14 +264,12 @@ def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
     return [name for name in names if schema[name].is_numeric() or name in look_like]
 
 
-def _has_subtopics(raw: pl.LazyFrame, schema: Mapping[str, Any]) -> bool:
+def _has_subtopics(raw: pl.LazyFrame) -> bool:
     """Return whether the iteration in judgments from TREC text is a subtopic.
 
     It is if there are several iterations and a document is judged in more than one, since the
     document would otherwise be there twice.
     """
-    if set(schema) != set(FIELDS["qrels"]):
-        return False
     different = pl.col(ITERATION).fill_null(NO_ITERATION).n_unique() > 1
     pair = pl.col(QUERY).hash(1) ^ pl.col(DOC).hash(2)
     try:
@@ -308,12 +304,12 @@ def _with_grade(judgments: InputTable, grade: float) -> InputTable:
 
 
 def _check_types(role: str, mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> None:
-    for found in filter(is_pattern, mapping.values()):
-        refuse_pattern(role, found)
-    for column, found in mapping.items():
-        dtype = schema[found]
+    for name in filter(is_pattern, mapping.values()):
+        refuse_pattern(role, name)
+    for column, name in mapping.items():
+        dtype = schema[name]
         if column in TEXTS:
             if dtype.is_nested() or dtype == pl.Object:
-                raise ColumnTypeError(role, found, str(dtype), "ids (text or numbers)")
+                raise ColumnTypeError(role, name, str(dtype), "ids (text or numbers)")
         elif not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Null)):
-            raise ColumnTypeError(role, found, str(dtype), "numbers")
+            raise ColumnTypeError(role, name, str(dtype), "numbers")

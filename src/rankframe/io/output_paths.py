@@ -40,9 +40,9 @@ def place(folder: Named) -> Path | Remote:
                     "outputs are written to this machine's disks, or to s3://, gs:// and az://, "
                     f"not to {scheme}://."
                 )
-            if not (found := Remote.at(text)).path:
+            if not (remote := Remote.at(text)).path:
                 raise OutputError(f"{text} names no bucket.")
-            return found
+            return remote
         path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 (as elsewhere)
         if "\0" in text or not text:
             raise ValueError("a name cannot be empty" if not text else "it holds a null byte")
@@ -72,11 +72,15 @@ def refuse_taken(
     """
     target = folder if isinstance(folder, Remote) else place(folder)
     # As one machine writes results, or as Spark does.
-    known = {*files, *(Path(file).stem for file in files)} if results else set(files)
+    own_names = {*files, *(Path(file).stem for file in files)} if results else set(files)
     try:
         is_folder = target.is_dir()
-        found = [path for path in target.iterdir() if path.name not in results] if is_folder else []
-        strange = [path.name for path in found if not _is_known(path, known, inside=bool(results))]
+        entries = (
+            [path for path in target.iterdir() if path.name not in results] if is_folder else []
+        )
+        strange = [
+            path.name for path in entries if not _is_known(path, own_names, inside=bool(results))
+        ]
         if strange or (target.exists() and not is_folder):
             what = "folder of rankframe results" if results else "rankframe result"
             holds = f" It holds {strange[0]}." if strange and results else ""
@@ -86,7 +90,7 @@ def refuse_taken(
         raise cannot_write(target, error) from error
     for name in results:
         refuse_taken(target / name, files, overwrite=overwrite)
-    if found and not results and not overwrite:
+    if entries and not results and not overwrite:
         replace = Option("overwrite", value=True)
         raise OutputError(f"{target} holds a result already. Pass ", replace, " to replace it.")
     return target
@@ -149,9 +153,9 @@ def in_place(path: Path | Remote) -> bool:
 def descriptor(path: Path) -> int | None:
     """Return the number of the open file behind a path such as /dev/stdout; None without."""
     for _ in range(_MOST_LINKS):
-        if found := _DESCRIPTOR.fullmatch(str(path)):
-            own = not (found[1] or "").isdigit() or int(found[1]) == os.getpid()
-            return int(found[2]) if own else None
+        if match := _DESCRIPTOR.fullmatch(str(path)):
+            own = not (match[1] or "").isdigit() or int(match[1]) == os.getpid()
+            return int(match[2]) if own else None
         if not path.is_symlink():
             return None
         path = Path(os.path.normpath(path.parent / path.readlink()))
@@ -194,15 +198,15 @@ def _overlap(target: Path, source: object, *, folder: bool) -> str:
 def _overlap_at_address(target: Remote, source: object, *, folder: bool) -> str:
     if not isinstance(source, str | os.PathLike) or scheme_of(source) not in STORES:
         return ""
-    found = Remote.at(source)
-    if found.account != target.account:
+    place_of_source = Remote.at(source)
+    if place_of_source.account != target.account:
         return ""
-    if found == target:
+    if place_of_source == target:
         return "is also an input"
-    if f"{target.path}/".startswith(f"{found.path}/"):
-        return f"lies in an input, {found}"
-    holds = folder and f"{found.path}/".startswith(f"{target.path}/")
-    return f"holds an input, {found}" if holds else ""
+    if f"{target.path}/".startswith(f"{place_of_source.path}/"):
+        return f"lies in an input, {place_of_source}"
+    holds = folder and f"{place_of_source.path}/".startswith(f"{target.path}/")
+    return f"holds an input, {place_of_source}" if holds else ""
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
@@ -211,19 +215,19 @@ def safe_names(names: Sequence[str]) -> list[str]:
     >>> safe_names(["bm25", "runs/bm25.gz", "..", "", "BM25"])
     ['bm25', 'runs_bm25.gz', '_', 'run', 'BM25-2']
     """
-    found: dict[str, None] = {}
+    file_names: dict[str, None] = {}
     for name in names:
         text = "".join("_" if c in "/\\" or not c.isprintable() else c for c in name.strip())
         text = re.sub(r"^_*\.+", "_", text.lstrip("_") if text.strip("_") else text) or "run"
         if len(text.encode()) > _LONGEST_NAME:
             mark = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
             text = f"{text.encode()[: _LONGEST_NAME - 13].decode(errors='ignore')}-{mark}"
-        taken, number, first = {other.casefold() for other in found}, 1, text
+        taken, number, first = {other.casefold() for other in file_names}, 1, text
         while text.casefold() in taken:  # some disks do not tell case apart
             number += 1
             text = f"{first}-{number}"
-        found[text] = None
-    return list(found)
+        file_names[text] = None
+    return list(file_names)
 
 
 def cannot_write(target: object, error: BaseException) -> OutputError:

@@ -44,12 +44,12 @@ _START = ".rankframe-"
 _NEW, _OLD = "new", "old"
 _LEDGER = "ledger.parquet"
 _PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
-# What a file system answers where it has no such step, or cannot write a folder out.
+# Errors of a file system that cannot exchange names, or flush a folder.
 _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 _AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
-# What a file is about: what JSON can hold. No times: the same input gives the same bytes.
+# Metadata of a file, as JSON. It has no times: the same input gives the same bytes.
 About: TypeAlias = Mapping[str, Any]
-# Under which it is in the metadata of a Parquet file, with the version that wrote it.
+# The key of this metadata in a Parquet file, beside the version that wrote it.
 KEY: Final = "rankframe"
 # Rows of a row group: said, since else they are as rows happen to come.
 _ROWS = 1 << 17
@@ -131,7 +131,10 @@ def write_file(target: Named, write: Callable[[Path], object]) -> None:
     if in_place(path):
         with scratch_folder() as folder, _explained(target):
             write(folder / path.name)
-            with (folder / path.name).open("rb") as written, _opened(path) as file:
+            number = descriptor(path)
+            # Opened again, an open file would be overwritten from its start.
+            opened = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+            with (folder / path.name).open("rb") as written, os.fdopen(opened, "wb") as file:
                 shutil.copyfileobj(written, file)
         return
     with _explained(target), locked_folder(path.parent, _START, _restored) as staging:
@@ -190,16 +193,6 @@ def _in_turn(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(opened)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a device, a pipe or an open file for writing."""
-    number = descriptor(path)
-    # An open file continues at its position; opened again, it would be overwritten from the start.
-    file = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
-    with os.fdopen(file, "wb") as opened:
-        yield opened
 
 
 @contextmanager
@@ -282,10 +275,10 @@ def like_the_old(fresh: Path, old: Path) -> None:
     """Copy the mode of the old files, and their owner if permitted."""
     for new in (fresh, *fresh.rglob("*")):
         with suppress(OSError):
-            found = (old / new.relative_to(fresh)).stat()
+            status = (old / new.relative_to(fresh)).stat()
             with suppress(OSError):
-                os.chown(new, found.st_uid, found.st_gid)
-            new.chmod(found.st_mode & 0o7777)
+                os.chown(new, status.st_uid, status.st_gid)
+            new.chmod(status.st_mode & 0o7777)
 
 
 def _exchanged(first: Path, second: Path) -> bool:
@@ -331,10 +324,10 @@ def write_parquet(
 def read_about(path: Path | IO[bytes]) -> dict[str, Any]:
     """Read rankframe's metadata of a Parquet file; empty if there is none."""
     try:
-        found = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
+        about = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
     except (OSError, ValueError, pl.exceptions.PolarsError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return about if isinstance(about, dict) else {}
 
 
 def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -> None:
@@ -344,13 +337,13 @@ def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
     """Return the format of a target's ending: for any table, or for judgments and runs."""
-    found = by_ending(target)
-    if found is None or (any_table and not found.any_table):
+    form = by_ending(target)
+    if form is None or (any_table and not form.any_table):
         raise OutputError(
             f"cannot tell the format of {target} from its ending. "
             f"rankframe writes {writable(any_table=any_table)}."
         )
-    return found
+    return form
 
 
 def check_target(

@@ -32,7 +32,7 @@ _FORMS = (
     "A dict maps each query to {document: number}, to a ranked list of documents or, for "
     "judgments, to a set of relevant ones"
 )
-# What is wrong with an object that is no source at all, and what to do.
+# The problem with an object that is no source at all, and advice.
 NO_SOURCE = (
     "this is neither a frame, an Arrow table, a path, a dict nor a list of rows",
     "For plain Python lists see rankframe.from_lists, for matrices rankframe.from_topk",

@@ -1,4 +1,4 @@
-"""Weights and slices of queries; attributes and texts of queries, titles of documents.
+"""Read weights, slices, attributes and texts of queries, and titles of documents.
 
 Averages use weights, and summaries use slices. None of the rest enters a metric: it is read for the
 few queries and documents that are displayed.
@@ -57,7 +57,7 @@ class Averaged(Protocol):
 
 @dataclass(frozen=True)
 class Attributes:
-    """Weights and slices of queries, by their ids."""
+    """Hold weights and slices of queries, by their ids."""
 
     # query_id, weight where queries are weighted, and a number for each way of slicing
     frame: pl.DataFrame
@@ -68,21 +68,21 @@ class Attributes:
 
     def look_up(self, queries: pl.Series) -> QueryAttributes:
         """Look up the weights and slices of these queries."""
-        found = queries.to_frame().join(
+        joined = queries.to_frame().join(
             self.frame.with_columns(_here=pl.lit(value=True)),
             on=QUERY,
             how="left",
             maintain_order="left",
         )
-        absent = found["_here"].null_count()
+        absent = joined["_here"].null_count()
         numbers = []
         for number, (by, names) in enumerate(self.slices):
             nothing = _no_value(by)
             last = names.index(nothing) if nothing in names else len(names)
-            numbers.append(found[f"_{number}"].fill_null(last).to_numpy())
-        if WEIGHT not in found.columns:
+            numbers.append(joined[f"_{number}"].fill_null(last).to_numpy())
+        if WEIGHT not in joined.columns:
             return QueryAttributes(None, tuple(numbers), absent)
-        weight = found[WEIGHT]
+        weight = joined[WEIGHT]
         proper = ((weight >= 0) & (weight <= LARGEST_WEIGHT)).fill_null(value=False)
         improper = queries.filter(~proper)
         first = cast("str | None", improper.min())
@@ -93,7 +93,7 @@ class Attributes:
 
     @property
     def weights_alone(self) -> Attributes:
-        """The weights without the slices."""
+        """Return the weights without the slices."""
         return Attributes(self.frame)
 
     def name(self, way: int, number: int) -> tuple[str, str]:
@@ -104,7 +104,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class QueryAttributes:
-    """Weights and slices of some queries, in their order."""
+    """Hold weights and slices of some queries, in their order."""
 
     # 0 where a query has no proper weight
     weights: NDArray[np.float64] | None = None
@@ -189,11 +189,6 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
     return load_unique(replace(queries, mapping=mapping))
 
 
-def shared_columns_of(attributes: Attributes | None) -> Mapping[str, bool]:
-    """Return which of our columns that are named for no input in particular queries have."""
-    return {} if attributes is None else attributes.shared_columns
-
-
 def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
     """Return the names of slices, in the order of their values; null comes last."""
     by = _JOIN.join(way)
@@ -236,7 +231,7 @@ def _check_options(
     metrics: Sequence[Averaged],
 ) -> None:
     """Refuse options that do not go together."""
-    weighted = [m.label for m in metrics if m.average == "weighted"]
+    weighted = [metric.label for metric in metrics if metric.average == "weighted"]
     if weighted and (queries is None or weight is None):
         raise OptionError(
             f"{weighted[0]!r} is averaged by weight: pass ",
@@ -333,8 +328,8 @@ class Texts:
             text = strings[0]
         if own is None or text is None:
             what = repr(key) if own is None else f"with texts, such as {_WORDS[key][0]!r}"
-            found = ", ".join(map(shown, schema))
-            raise OptionError(Option(option), f" has no column {what}: it has {found}.")
+            columns_text = ", ".join(map(shown, schema))
+            raise OptionError(Option(option), f" has no column {what}: it has {columns_text}.")
         for column in (own, text):
             refuse_pattern(option, column)
         return cls.from_columns(raw, name, key, own, text)

@@ -1,4 +1,4 @@
-"""What is asked of a source, and what opening it gives: a table with its columns as found."""
+"""A request to open a source, and the result: a lazy table with its columns as found."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def lazy_table(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         left, names = rows, list(schema)
-        # Where no column is needed, one of them tells the number of rows.
+        # If no column is needed, one of them gives the number of rows.
         for table in read(names if columns is None else columns or names[:1], rows):
             part = table if left is None else table.head(left)
             yield part if predicate is None else part.filter(predicate)

@@ -20,7 +20,7 @@ from rankframe.core.options import storage_options
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
 STORES = (*S3, *GOOGLE, *AZURE)
-# A setting → its names in the storage options. Those that begin with a vendor's name are also
+# A setting → its names in the storage options. Names that begin with a vendor's name are also
 # variables of the environment.
 _SETTINGS = {
     "endpoint": "aws_endpoint_url_s3 aws_endpoint_url aws_endpoint endpoint_url endpoint",
@@ -67,8 +67,8 @@ _MEANINGS = {
     r"curlcode: (?:35|60)\b|certificate|\bssl\b|\btls\b": "no secure connection{endpoint}",
     r"no_?such_?key|not[ _]?found|\b404\b|not exist|no such file": "there is nothing there",
 }
-# What they say of whom: names of files, which may hold any word, and addresses. But for that which
-# is asked for credentials.
+# Names of files and addresses in a failure, which may hold any word; not the address of the service
+# that gives credentials.
 _NAMES = re.compile(r"'[^']*'|<Key>[^<]*</Key>|(?<!\S)(?!\S*169\.254\.)[^\s<>]*/[^\s<>]*")
 _ADVICE = {
     S3: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass them; for what anybody may read, "
@@ -83,10 +83,10 @@ def setting(name: str) -> str | None:
     """Return a setting from the storage options, else from the environment."""
     names = _SETTINGS[name].split()
     options = {key.lower(): value for key, value in storage_options().items()}
-    found = [options[name] for name in names if name in options]
+    values = [options[name] for name in names if name in options]
     variables = (os.environ.get(name.upper()) for name in names if name.startswith(_VENDORS))
-    found += [value for value in variables if value]
-    return str(found[0]) if found else None
+    values += [value for value in variables if value]
+    return str(values[0]) if values else None
 
 
 def _is_set(name: str) -> bool:
@@ -206,8 +206,8 @@ def is_address(place: str | os.PathLike[str]) -> bool:
 
 def scheme_of(address: str | os.PathLike[str]) -> str:
     """Return the scheme of an address, such as "s3"; "" for a path."""
-    found = _ADDRESS.match(os.fsdecode(address))
-    return found[1].lower() if found else ""
+    match = _ADDRESS.match(os.fsdecode(address))
+    return match[1].lower() if match else ""
 
 
 @dataclass(frozen=True)
@@ -226,9 +226,9 @@ class Remote:
     def at(cls, address: str | os.PathLike[str]) -> Remote:
         """Return the place at an address, reached by the storage options in force."""
         text = os.fsdecode(address)
-        found = _ADDRESS.match(text)
-        assert found is not None  # callers check that this is an address
-        scheme, path, account = found[1].lower(), text[found.end() :], ""
+        match = _ADDRESS.match(text)
+        assert match is not None  # callers check that this is an address
+        scheme, path, account = match[1].lower(), text[match.end() :], ""
         if scheme in AZURE and "@" in path.split("/", maxsplit=1)[0]:
             container, _, rest = path.partition("@")
             account, _, below = rest.partition("/")
@@ -276,8 +276,8 @@ class Remote:
 
     def files(self) -> dict[str, int]:
         """Return all files below, by their paths from here, with their sizes."""
-        found = self._below(recursive=True)
-        return {name: found[name].size for name in sorted(found) if found[name].is_file}
+        entries = self._below(recursive=True)
+        return {name: entries[name].size for name in sorted(entries) if entries[name].is_file}
 
     def glob(self, pattern: str) -> list[Remote]:
         """Return the files below whose paths from here match a pattern: *, **, ?, [a-z]."""
@@ -342,12 +342,12 @@ def explained(place: str, error: BaseException) -> tuple[str, str]:
     """Return what a failure at an address means, and what to do."""
     text = " ".join(str(error).split())
     searched = _NAMES.sub("", text)
-    found = (
+    meanings = (
         text_found
         for sign, text_found in _MEANINGS.items()
         if re.search(sign, searched, re.IGNORECASE)
     )
-    meaning = next(found, None)
+    meaning = next(meanings, None)
     if meaning is None:
         return shorten(masked(text), 200), ""
     scheme = scheme_of(place)

@@ -23,7 +23,7 @@ from rankframe.io.raw_table import InputRequest
 from rankframe.io.sources.files import files_at
 from rankframe.io.sources.spool import read_until
 
-# What shows where the parts of a response are.
+# Responses that show where the parts of a response are.
 _SAMPLE = 20
 
 
@@ -59,7 +59,7 @@ def from_responses(
             hits = responses_in([content], request, names)
         else:
             hits = _from_objects(source, request, names)
-    # Of this side alone: a field that is not there is not replaced by another.
+    # As names of this side alone: a missing field is not replaced by another.
     own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
     return open_table(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
 

@@ -112,10 +112,12 @@ def sweep(parent: Path, start: str, restore: Callable[[Path], object] | None = N
         return
     pattern = re.compile(re.escape(start) + "[0-9a-f]{32}")
     try:
-        found = [Path(entry.path) for entry in os.scandir(parent) if pattern.fullmatch(entry.name)]
+        folders = [
+            Path(entry.path) for entry in os.scandir(parent) if pattern.fullmatch(entry.name)
+        ]
     except OSError:
         return
-    for folder in found:
+    for folder in folders:
         opened = _abandoned(folder)
         if opened is not None:
             try:
@@ -158,8 +160,8 @@ def _abandoned(folder: Path) -> int | None:
     """Lock a folder whose process has ended and return the lock; None for any other."""
     opened = None
     try:
-        found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             return None
         opened = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
         if not os.read(opened, len(_UNLOCKED)) and lock(opened):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -18,16 +18,20 @@ from rankframe.kernel.segments import (
     equal_neighbours,
     number_segments,
     order_by_lead,
+    query_blocks,
     ranges,
     segment_lengths,
 )
+from rankframe.kernel.tables import repeats
 
 # What `hashed` adds to a table.
 QUERY_HASH, KEY = "_query_hash", "_key"
 HASHES = (QUERY_HASH, KEY)
 _SEEDS = {QUERY: 1, DOC: 2}
+_CATEGORICAL = (pl.Categorical, pl.Enum)
 SHORT = 12  # bytes of an id that lies in its column itself
 _FEW = 1 << 10  # ids that are compared and sorted as they are, not by their bytes
+_BLOCK = 1 << 16  # rows that fit in the cache
 
 
 def taken(values: pl.Series, rows: AnyInts) -> pl.Series:
@@ -43,25 +47,20 @@ class Ids:
     # where each row's id is in the column; None: in this order
     places: AnyInts | None = None
 
-    @property
-    def every(self) -> pl.Series:
+    def all(self) -> pl.Series:
         """Return the ids of all rows."""
         return self.column if self.places is None else taken(self.column, self.places)
 
-    def taken(self, rows: AnyInts) -> pl.Series:
+    def take(self, rows: AnyInts) -> pl.Series:
         """Return the ids of these rows."""
         return taken(self.column, rows if self.places is None else self.places[rows])
 
-
-class Documents(NamedTuple):
-    """Hold what documents are matched by: keys, numbers of their queries, and ids."""
-
-    key: Keys
-    code: AnyInts
-    docs: Ids
+    def select(self, rows: AnyInts) -> Ids:
+        """Select rows, whose ids are looked up when they are needed."""
+        return replace(self, places=rows if self.places is None else self.places[rows])
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Batch:
     """Hold the rows of whole queries, contiguous by query."""
 
@@ -74,14 +73,21 @@ class Batch:
     docs: Ids
     # score, rank: as far as there are any
     numbers: Mapping[str, Floats]
+    # how many rows there are, in all and of each query
+    height: int = field(init=False)
+    lengths: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.height = len(self.key)
+        self.lengths = segment_lengths(self.starts, self.height)
 
     @classmethod
-    def from_table(cls, table: pl.DataFrame) -> Batch:
+    def from_table(cls, table: pl.DataFrame) -> Self:
         """Make a batch of a table in which the rows of each query are together."""
         return cls.from_hashed(hashed(table.lazy()).collect(engine="in-memory"))
 
     @classmethod
-    def from_hashed(cls, table: pl.DataFrame, starts: Ints | None = None) -> Batch:
+    def from_hashed(cls, table: pl.DataFrame, *, starts: Ints | None = None) -> Self:
         """Make a batch of a table with hashes; `starts`: the first row of each query."""
         if starts is None:
             starts = query_starts(table[QUERY])
@@ -94,36 +100,51 @@ class Batch:
             {name: table[name].to_numpy() for name in numbers_of(table)},
         )
 
-    @property
-    def height(self) -> int:
-        """Count the rows."""
-        return len(self.key)
-
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table."""
-        ids = {QUERY: taken(self.queries, self.code), DOC: self.docs.every}
+        ids = {QUERY: taken(self.queries, self.code), DOC: self.docs.all()}
         return pl.DataFrame({**ids, **self.numbers})
-
-    @cached_property
-    def lengths(self) -> Ints:
-        """Count the rows of each query."""
-        return segment_lengths(self.starts, self.height)
-
-    @property
-    def documents(self) -> Documents:
-        """Return what the documents are matched by."""
-        return Documents(self.key, self.code, self.docs)
 
     @cached_property
     def code(self) -> Codes:
         """Return the number of each row's query."""
         return number_segments(self.starts, self.height)
 
+    def select(self, queries: Ints) -> Batch:
+        """Select queries by their numbers."""
+        rows, lengths = self.rows_of_queries(queries), self.lengths[queries]
+        return Batch(
+            key=self.key[rows],
+            starts=np.cumsum(lengths) - lengths,
+            queries=taken(self.queries, queries),
+            hashes=self.hashes[queries],
+            docs=self.docs.select(rows),
+            numbers={name: values[rows] for name, values in self.numbers.items()},
+        )
+
+    def rows_of(self, first: int, end: int) -> slice:
+        """Return the rows of consecutive queries."""
+        last = self.starts[end] if end < len(self.starts) else self.height
+        return slice(int(self.starts[first]), int(last))
+
+    def rows_of_queries(self, queries: Ints) -> Ints:
+        """Return the rows of queries, query by query."""
+        return ranges(self.starts[queries], self.lengths[queries])
+
+    def blocks(self, rows: int) -> list[tuple[int, int]]:
+        """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
+        return query_blocks(self.starts, self.height, rows)
+
+    def may_repeat(self) -> bool:
+        """Return whether a document may be there twice for a query, as far as keys tell."""
+        return any(repeats(self.key[self.rows_of(*block)]) for block in self.blocks(_BLOCK))
+
 
 def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Add a hash of each row's query, and the row's key."""
     schema = frame.collect_schema()
-    query, doc = (hash_of(name, schema[name], _SEEDS[name]) for name in (QUERY, DOC))
+    query = hash_of(QUERY, schema[QUERY], _SEEDS[QUERY])
+    doc = hash_of(DOC, schema[DOC], _SEEDS[DOC])
     return frame.with_columns(query.alias(QUERY_HASH)).with_columns(
         (pl.col(QUERY_HASH) ^ doc).alias(KEY)
     )
@@ -131,13 +152,13 @@ def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 def numbers_of(table: pl.DataFrame) -> list[str]:
     """Return the columns of a table with hashes that are neither ids nor hashes."""
-    return [name for name in table.columns if name not in (*TEXTS, *HASHES)]
+    return table.drop(*TEXTS, *HASHES, strict=False).columns
 
 
 def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
     """Hash each id; categories by their numbers."""
     column = pl.col(name)
-    return (column.to_physical() if _is_categorical(dtype) else column).hash(seed)
+    return (column.to_physical() if dtype in _CATEGORICAL else column).hash(seed)
 
 
 def text_hashes(name: str, ids: pl.Series) -> Keys:
@@ -147,7 +168,7 @@ def text_hashes(name: str, ids: pl.Series) -> Keys:
 
 def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
     """Return the hash of an empty id; None where ids of this type cannot be empty."""
-    if not (dtype == pl.String or _is_categorical(dtype)):
+    if dtype not in (pl.String, *_CATEGORICAL):
         return None
     try:
         empty = pl.Series(name, [""], dtype=dtype)
@@ -163,34 +184,28 @@ def as_text(ids: pl.Series) -> pl.Series:
 
 
 def query_starts(query: pl.Series) -> Ints:
-    """Return the rows whose query is not that of the row above."""
-    if _is_categorical(query.dtype):
-        query = query.to_physical()
-    differ = _differing_bytes(query)
-    if differ is None:
-        differ = np.flatnonzero(query[1:] != query[:-1]) + 1
-    return np.concatenate([np.zeros(min(len(query), 1), np.int64), differ])
+    """Return the rows whose query is not that of the row above.
 
-
-def _differing_bytes(ids: pl.Series) -> Ints | None:
-    """Return the rows whose text is not that of the row above; None where that takes long.
-
-    What lies in the same place, or in the column itself with the same bytes, is the same; only
+    Ids that lie in the same place, or in the column itself with the same bytes, are equal; only
     others are compared. (Less than half the time of comparing all.)
     """
-    words = views(ids) if len(ids) >= _FEW else None
-    if words is None:
-        return None
-    halves = words.view(np.uint64).ravel()
-    differ = np.flatnonzero((halves[2:] != halves[:-2]).view(np.uint16) != 0) + 1
-    if words[differ, 0].max(initial=0) <= SHORT:
-        return differ
-    if 2 * len(differ) > len(ids):
-        return None
-    return differ[np.flatnonzero(taken(ids, differ) != taken(ids, differ - 1))]
+    if query.dtype in _CATEGORICAL:
+        query = query.to_physical()
+    first, differ = np.zeros(min(len(query), 1), np.int64), None
+    words = _views(query) if len(query) >= _FEW else None
+    if words is not None:
+        halves = words.view(np.uint64).ravel()
+        moved = np.flatnonzero((halves[2:] != halves[:-2]).view(np.uint16) != 0) + 1
+        if words[moved, 0].max(initial=0) <= SHORT:
+            differ = moved
+        elif 2 * len(moved) <= len(query):  # with more, comparing all is quicker
+            differ = moved[np.flatnonzero(taken(query, moved) != taken(query, moved - 1))]
+    if differ is None:
+        differ = np.flatnonzero(query[1:] != query[:-1]) + 1
+    return np.concatenate([first, differ])
 
 
-def views(ids: pl.Series) -> NDArray[np.uint32] | None:
+def _views(ids: pl.Series) -> NDArray[np.uint32] | None:
     """Return ids as they lie in memory, four words each; None where ids are not text.
 
     The first word is the length. Texts of up to `SHORT` bytes follow, with zeros up to the end; of
@@ -203,10 +218,6 @@ def views(ids: pl.Series) -> NDArray[np.uint32] | None:
     if str(array.type) != "string_view" or buffer is None:
         return None
     return np.frombuffer(buffer, "<u4", 4 * len(array), 16 * array.offset).reshape(-1, 4)
-
-
-def _is_categorical(dtype: pl.DataType) -> bool:
-    return dtype in (pl.Categorical, pl.Enum)
 
 
 def text_order(ids: pl.Series) -> Ints:
@@ -241,7 +252,7 @@ def text_order_within(docs: Ids, rows: Ints, starts: Ints, *, descending: bool) 
     pairs = starts[np.flatnonzero(lengths == 2)]
     if len(pairs):  # as nearly all are where two runs are fused by rank: compared, not sorted
         first, second = rows[pairs], rows[pairs + 1]
-        above, below = as_text(docs.taken(first)), as_text(docs.taken(second))
+        above, below = as_text(docs.take(first)), as_text(docs.take(second))
         turned = np.flatnonzero(above < below if descending else above > below)
         ordered[pairs[turned]] = second[turned]
         ordered[pairs[turned] + 1] = first[turned]
@@ -250,7 +261,7 @@ def text_order_within(docs: Ids, rows: Ints, starts: Ints, *, descending: bool) 
         lengths = lengths[longer]
         positions = ranges(starts[longer], lengths)
         documents, firsts = rows[positions], np.cumsum(lengths) - lengths
-        ids = as_text(docs.taken(documents))
+        ids = as_text(docs.take(documents))
         ordered[positions] = documents[_sorted_within(ids, firsts, lengths, descending=descending)]
     return ordered
 
@@ -266,10 +277,22 @@ def _sorted_within(ids: pl.Series, starts: Ints, lengths: Ints, *, descending: b
 
 
 def _lead(ids: pl.Series) -> Keys | None:
-    """Return eight bytes of each id, after the bytes that all share; None unless all are ASCII."""
-    short = _short_lead(ids)
-    if short is not None:
-        return short
+    """Return eight bytes of each id, after the bytes that all share.
+
+    Returns None where an id is longer than `SHORT` bytes and not all are ASCII. (Ids of up to
+    `SHORT` bytes take a twentieth of the time of the others.)
+    """
+    words = _views(ids)
+    if words is not None and words[:, 0].max() <= SHORT:
+        head = words[:, 1].byteswap().astype(np.uint64)
+        tail = words[:, 2:].copy().view("<u8").ravel().byteswap()
+        differ = np.bitwise_or.reduce(head ^ head[0]) << np.uint64(32)
+        if not differ:
+            differ = np.bitwise_or.reduce(tail ^ tail[0])
+            shared = (64 - int(differ).bit_length()) // 8
+            return tail << np.uint64(8 * min(shared, 7))
+        shared = np.uint64(8 * ((64 - int(differ).bit_length()) // 8))
+        return (head << (np.uint64(32) + shared)) | (tail >> (np.uint64(32) - shared))
     first, last = ids.min(), ids.max()
     assert isinstance(first, str)  # no id is missing
     assert isinstance(last, str)
@@ -284,22 +307,3 @@ def _lead(ids: pl.Series) -> Keys | None:
         .bin.reinterpret(dtype=pl.UInt64, endianness="big")
         .to_numpy()
     )
-
-
-def _short_lead(ids: pl.Series) -> Keys | None:
-    """Return eight bytes of ids of up to 12 bytes, ASCII or not; None where an id is longer.
-
-    (A twentieth of the time of asking for it by expressions.)
-    """
-    words = views(ids)
-    if words is None or words[:, 0].max() > SHORT:
-        return None
-    head = words[:, 1].byteswap().astype(np.uint64)
-    tail = words[:, 2:].copy().view("<u8").ravel().byteswap()
-    differ = np.bitwise_or.reduce(head ^ head[0]) << np.uint64(32)
-    if not differ:
-        differ = np.bitwise_or.reduce(tail ^ tail[0])
-        shared = (64 - int(differ).bit_length()) // 8
-        return tail << np.uint64(8 * min(shared, 7))
-    shared = np.uint64(8 * ((64 - int(differ).bit_length()) // 8))
-    return (head << (np.uint64(32) + shared)) | (tail >> (np.uint64(32) - shared))

@@ -9,30 +9,34 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from rankframe.core.arrays import AnyInts, Ints
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import RANK, RELEVANCE, SCORE, SCORE_REST, TEXTS
 from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Duplicates, Ranks, Ties
 from rankframe.kernel.batch import Batch, hash_of
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
-from rankframe.kernel.tables import probe, repeats
+from rankframe.kernel.tables import probe
 
 _ROW = "_row"
-_ASIDE = {SCORE: "_score_aside", SCORE_REST: "_rest_aside"}
-_BACK = {aside: name for name, aside in _ASIDE.items()}
 
 
 def deduplicate(
-    rows: pl.DataFrame, role: str, duplicates: Duplicates, *, numbered: bool = True
+    rows: pl.DataFrame,
+    role: str,
+    duplicates: Duplicates,
+    *,
+    numbered: bool = True,
+    best: str | None = None,
 ) -> pl.DataFrame:
     """Keep one row for each key: query_id, doc_id and subtopic, as far as there are such columns.
 
     Args:
         rows: The rows of an input.
         role: The name of the input in errors.
-        duplicates: "error" refuses keys that are there twice; "keep_best" keeps the row with the
-            highest grade or score, else the lowest rank, else the first.
+        duplicates: "error" refuses keys that are there twice; "keep_best" keeps the best row.
         numbered: Whether errors give the numbers of rows.
+        best: The column that says which row is best: the lowest rank, or the highest number. None:
+            the grade or score, else the rank, else the first row.
     """
     suspects = possible_duplicates(rows)
     if not len(suspects):
@@ -50,7 +54,8 @@ def deduplicate(
         example = counted.row(0, named=True)
         numbers = example.pop(_ROW)
         raise DuplicateError(role, counted.height, example, numbers if numbered else [])
-    best = next((name for name in (RELEVANCE, SCORE, RANK) if name in rows.columns), _ROW)
+    if best is None:
+        best = next((name for name in (RELEVANCE, SCORE, RANK) if name in rows.columns), _ROW)
     by = [best, SCORE_REST] if best == SCORE and SCORE_REST in rows.columns else [best]
     kept = repeated.sort(by, descending=best not in (RANK, _ROW), maintain_order=True).unique(
         keys, keep="first", maintain_order=True
@@ -106,30 +111,13 @@ def deduplicate_batch(
     if not order.keeps_chunk_ranks:
         return keep_one(batch, role, order.run_duplicates), order.ranks, None
     ranks = rank_documents(batch, ties=order.ties, ranks=order.ranks)
-    return Batch.from_table(keep_best_ranks(batch.frame(), ranks.rank)), "kept", ranks
+    rows = batch.frame().with_columns(pl.Series(RANK, ranks.rank.astype(np.float64)))
+    return Batch.from_table(deduplicate(rows, role, "keep_best", best=RANK)), "kept", ranks
 
 
 def keep_one(batch: Batch, role: str, duplicates: Duplicates) -> Batch:
     """Keep one row for each document of a query, or refuse several (see `deduplicate`)."""
-    if not may_repeat(batch):
+    if not batch.may_repeat():
         return batch
     kept = deduplicate(batch.frame(), role, duplicates)
     return batch if kept.height == batch.height else Batch.from_table(kept)
-
-
-def keep_best_ranks(rows: pl.DataFrame, rank: AnyInts) -> pl.DataFrame:
-    """Keep the row with the best rank of each document, with this rank.
-
-    >>> rows = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["u", "v", "u"]})
-    >>> keep_best_ranks(rows, np.array([3, 2, 1])).select("doc_id", "rank").rows()
-    [('v', 2.0), ('u', 1.0)]
-    """
-    ranked = rows.rename(_ASIDE, strict=False).with_columns(
-        pl.Series(RANK, rank.astype(np.float64))
-    )
-    return deduplicate(ranked, "run", "keep_best").rename(_BACK, strict=False)
-
-
-def may_repeat(batch: Batch) -> bool:
-    """Return whether a document may be there twice for a query, as far as keys tell."""
-    return repeats(batch.key)

@@ -1,45 +1,48 @@
-"""Match the documents and queries of two tables: by keys of 64 bits, verified by the ids.
+"""Match the documents and queries of two tables by keys of 64 bits, verified by the ids.
 
-Keys are looked up in tables of a batch's rows, which fit in the cache. Ids are compared afterwards,
-and where keys are equal by chance, rows are numbered by their ids instead: no collision of hashes
-changes anything.
+Keys are looked up in hash tables of a batch's rows, which fit in the cache. Ids are compared
+afterwards. Where keys are equal by chance, rows are matched by their ids instead, so a collision of
+hashes changes no result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from rankframe.core.arrays import AnyInts, Flags, Floats, Ints, Keys
-from rankframe.core.columns import DOC, QUERY
+from rankframe.core.arrays import AnyInts, Flags, Ints, Keys
+from rankframe.core.columns import DOC, QUERY, TEXTS
 from rankframe.kernel.batch import (
     KEY,
     QUERY_HASH,
     Batch,
-    Documents,
     Ids,
     as_text,
-    hashed,
-    numbers_of,
     query_starts,
     taken,
 )
-from rankframe.kernel.segments import query_blocks, ranges, segment_lengths, segment_starts
+from rankframe.kernel.segments import segment_starts
 from rankframe.kernel.tables import Index, probe, repeats, representatives
 
 _LOOKED_AT = 1 << 14  # rows that show whether the rows of a query are contiguous
-_BLOCK = 1 << 16  # rows that fit in the cache
+
+
+class Documents(NamedTuple):
+    """Hold what documents are matched by, as a `Batch` does, for rows that are no batch."""
+
+    key: Keys
+    # the number of each row's query
+    code: AnyInts
+    docs: Ids
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Rows of a batch and rows of an index with the same query and document."""
+    """Pair rows of a batch with rows of an index that have the same query and document."""
 
     batch_rows: Ints
     index_rows: Ints
@@ -48,23 +51,29 @@ class Matches:
 def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None) -> Matches | None:
     """Find the rows of a batch that are in an index, too.
 
-    `numbers`: what `index.find(batch)` returns, if it was called already. Returns None where a
-    document is there twice for a query of the batch.
+    Args:
+        batch: The documents.
+        index: The table that they are looked up in.
+        numbers: The result of `index.find(batch)`, if it was called already.
+
+    Returns:
+        The matching rows; None where a document is there twice for a query of the batch.
     """
     if numbers is None:
         numbers = index.find(batch)
     judged = np.flatnonzero(numbers >= 0)
     rows = index.rows_of_queries(numbers[judged])
     code = np.repeat(judged, index.lengths[numbers[judged]])
-    found = find_documents(batch.documents, Documents(index.key[rows], code, index.docs_of(rows)))
+    targets = Documents(index.key[rows], code, index.docs.select(rows))
+    found = find_documents(batch, targets)
     if found is None:
         return None
     hit = np.flatnonzero(found >= 0)
     return Matches(found[hit], rows[hit])
 
 
-def find_documents(documents: Documents, targets: Documents) -> Ints | None:
-    """Return the row of each wanted document; -1: there is none.
+def find_documents(documents: Documents | Batch, targets: Documents | Batch) -> Ints | None:
+    """Return the row of each target among the documents; -1: there is none.
 
     Returns None where a document is there twice for a query.
     """
@@ -76,7 +85,7 @@ def find_documents(documents: Documents, targets: Documents) -> Ints | None:
         hit = np.flatnonzero(probed.found >= 0)
         if _are_equal(documents, probed.found[hit], targets, hit).all():
             return probed.found
-    ids = pl.concat([as_text(side.docs.every) for side in (documents, targets)])
+    ids = pl.concat([as_text(side.docs.all()) for side in (documents, targets)])
     code = np.concatenate([documents.code, targets.code])
     keys = _number_by_ids(ids, code).view(np.uint64)
     probed = probe(keys[: len(documents.key)], keys[len(documents.key) :])
@@ -86,21 +95,23 @@ def find_documents(documents: Documents, targets: Documents) -> Ints | None:
 def group_equal(keys: Keys, ids: pl.Series, code: AnyInts | None = None) -> Ints:
     """Return, for each row, a row with the same id (and query): the same row for equal ids."""
     same = representatives(keys).astype(np.int64)
-    repeats = np.flatnonzero(same != np.arange(len(same)))
-    equal = (taken(ids, repeats) == taken(ids, same[repeats])).to_numpy()
+    later = np.flatnonzero(same != np.arange(len(same)))
+    equal = (taken(ids, later) == taken(ids, same[later])).to_numpy()
     if code is not None:
-        equal &= code[repeats] == code[same[repeats]]
+        equal &= code[later] == code[same[later]]
     return same if equal.all() else _number_by_ids(ids, code)
 
 
-def _are_equal(left: Documents, left_rows: Ints, right: Documents, right_rows: Ints) -> Flags:
-    equal = (left.docs.taken(left_rows) == right.docs.taken(right_rows)).to_numpy()
+def _are_equal(
+    left: Documents | Batch, left_rows: Ints, right: Documents | Batch, right_rows: Ints
+) -> Flags:
+    equal = (left.docs.take(left_rows) == right.docs.take(right_rows)).to_numpy()
     equal &= left.code[left_rows] == right.code[right_rows]
     return equal
 
 
 def _number_by_ids(ids: pl.Series, code: AnyInts | None = None) -> Ints:
-    """Return the first row with the id (and query) of each row: what keys do, where these fail."""
+    """Return the first row with the id (and query) of each row, without keys."""
     columns = {"id": as_text(ids)}
     if code is not None:
         columns["code"] = pl.Series(code.astype(np.int64))
@@ -108,157 +119,93 @@ def _number_by_ids(ids: pl.Series, code: AnyInts | None = None) -> Ints:
     return rows.select(pl.col("row").first().over(list(columns)).cast(pl.Int64))["row"].to_numpy()
 
 
-@dataclass(frozen=True)
-class IdIndex:
-    """Distinct ids, by which their numbers are found."""
+def find_ids(index: Index, index_ids: pl.Series, hashes: Keys, ids: pl.Series) -> Ints:
+    """Return the number of each id; -1: the index does not have it.
 
-    ids: pl.Series
-    index: Index
-
-    def find(self, hashes: Keys, ids: pl.Series) -> Ints:
-        """Return the number of each id; -1: it is not here."""
-        numbers = self._find_in_order(hashes)
-        if numbers is None:
-            numbers = self.index.find(hashes)
-        matched = np.flatnonzero(numbers >= 0)
-        matched_ids = ids if len(matched) == len(numbers) else taken(ids, matched)
-        if not self.index.repeats and (matched_ids == taken(self.ids, numbers[matched])).all():
-            return numbers
-        numbers = _number_by_ids(pl.concat([as_text(self.ids), as_text(ids)]))[len(self.ids) :]
-        return np.where(numbers < len(self.ids), numbers, -1)
-
-    def _find_in_order(self, hashes: Keys) -> Ints | None:
-        """Return the numbers of ids that come as they do here, which is quickly seen."""
-        first = int(self.index.find(hashes[:1]).max(initial=-1))
-        keys = self.index.keys[first : first + len(hashes)]
-        if first < 0 or not np.array_equal(keys, hashes):
-            return None
-        return np.arange(first, first + len(hashes))
+    Args:
+        index: The hashes of distinct ids.
+        index_ids: These ids.
+        hashes: The hashes of the ids that are looked up.
+        ids: The ids that are looked up.
+    """
+    # Ids that come as they do in the index need no look-up, and this is quickly seen.
+    first = int(index.find(hashes[:1]).max(initial=-1))
+    if first >= 0 and np.array_equal(index.keys[first : first + len(hashes)], hashes):
+        numbers = np.arange(first, first + len(hashes))
+    else:
+        numbers = index.find(hashes)
+    matched = np.flatnonzero(numbers >= 0)
+    matched_ids = ids if len(matched) == len(numbers) else taken(ids, matched)
+    if not index.repeats and (matched_ids == taken(index_ids, numbers[matched])).all():
+        return numbers
+    numbers = _number_by_ids(pl.concat([as_text(index_ids), as_text(ids)]))[len(index_ids) :]
+    return np.where(numbers < len(index_ids), numbers, -1)
 
 
-@dataclass(frozen=True)
-class QueryIndex:
-    """A table in memory, query by query, with a key for each row and an index of the queries.
+@dataclass(eq=False)
+class QueryIndex(Batch):
+    """Hold a table in memory as one batch, and an index of its queries.
 
     Ids stay in the order in which they were read; all else is in the order of the queries.
     """
 
-    # query_id, doc_id: as read
-    ids: pl.DataFrame
-    # where each row was read; None: in this order
-    order: Ints | None
-    key: Keys
-    # the columns of numbers
-    numbers: Mapping[str, Floats]
-    # the first row of each query
-    starts: Ints
     # of the queries' hashes
     index: Index
 
     @classmethod
-    def from_table(cls, table: pl.DataFrame) -> Self:
-        """Index a table."""
-        return cls.from_hashed(hashed(table.lazy()).collect(engine="in-memory"))
-
-    @classmethod
     def from_hashed(cls, table: pl.DataFrame, **fields: Any) -> Self:
-        """Index a table with hashes; `fields` are passed to a subclass."""
-        hashes = table[QUERY_HASH].to_numpy()
-        order, starts, index = _group_queries(table[QUERY], hashes)
-
-        def ordered(name: str) -> NDArray[Any]:
-            values = table[name].to_numpy()
-            return values if order is None else values[order]
-
-        numbers = {name: ordered(name) for name in numbers_of(table)}
-        return cls(table.select(QUERY, DOC), order, ordered(KEY), numbers, starts, index, **fields)
-
-    @property
-    def height(self) -> int:
-        """Count the rows."""
-        return len(self.key)
-
-    @cached_property
-    def lengths(self) -> Ints:
-        """Count the rows of each query."""
-        return segment_lengths(self.starts, self.height)
-
-    @cached_property
-    def queries(self) -> pl.Series:
-        """Return the queries, as read."""
-        return self.ids_of(QUERY, self.starts)
-
-    @cached_property
-    def _query_ids(self) -> IdIndex:
-        return IdIndex(self.queries, self.index)
+        """Index a table with hashes, in any order; `fields` are passed to a subclass."""
+        query, hashes = table[QUERY], table[QUERY_HASH].to_numpy()
+        order, starts, first_rows, index = _group_queries(query, hashes)
+        columns = table.drop(*TEXTS, QUERY_HASH, strict=False)
+        if order is not None:
+            columns = columns[pl.Series(order, dtype=pl.UInt32)]
+        numbers = {column.name: column.to_numpy() for column in columns}
+        return cls(
+            key=numbers.pop(KEY),
+            starts=starts,
+            queries=taken(query, first_rows),
+            hashes=index.keys,
+            docs=Ids(table[DOC], order),
+            numbers=numbers,
+            index=index,
+            **fields,
+        )
 
     def find(self, batch: Batch) -> Ints:
         """Return the number of each query of a batch; -1: it is not here."""
-        return self._query_ids.find(batch.hashes, batch.queries)
-
-    def ids_of(self, name: str, rows: AnyInts) -> pl.Series:
-        """Return the ids of these rows."""
-        return taken(self.ids[name], rows if self.order is None else self.order[rows])
-
-    def docs_of(self, rows: AnyInts) -> Ids:
-        """Return the documents of these rows, looked up when they are needed."""
-        return Ids(self.ids[DOC], rows if self.order is None else self.order[rows])
-
-    def rows_of(self, first: int, end: int) -> slice:
-        """Return the rows of consecutive queries."""
-        last = self.starts[end] if end < len(self.starts) else self.height
-        return slice(int(self.starts[first]), int(last))
-
-    def rows_of_queries(self, numbers: Ints) -> Ints:
-        """Return the rows of queries, query by query."""
-        return ranges(self.starts[numbers], self.lengths[numbers])
-
-    def batch(self, numbers: Ints) -> Batch:
-        """Make a batch of queries."""
-        rows, lengths = self.rows_of_queries(numbers), self.lengths[numbers]
-        return Batch(
-            key=self.key[rows],
-            starts=np.cumsum(lengths) - lengths,
-            queries=taken(self.queries, numbers),
-            hashes=self.index.keys[numbers],
-            docs=self.docs_of(rows),
-            numbers={name: values[rows] for name, values in self.numbers.items()},
-        )
-
-    def blocks(self, rows: int) -> list[tuple[int, int]]:
-        """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
-        return query_blocks(self.starts, self.height, rows)
-
-    def may_repeat(self) -> bool:
-        """Return whether a document may be there twice for a query, as far as keys tell."""
-        return any(repeats(self.key[self.rows_of(*block)]) for block in self.blocks(_BLOCK))
+        return find_ids(self.index, self.queries, batch.hashes, batch.queries)
 
 
-def _group_queries(query: pl.Series, hashes: Keys) -> tuple[Ints | None, Ints, Index]:
-    """Return an order in which each query's rows are together, where they begin, and an index."""
-    for order in _orders(query, hashes):
-        starts, index = _index_queries(query, hashes, order)
-        if not index.repeats:
-            return order, starts, index
-    names = pl.DataFrame({QUERY: as_text(query)}).with_row_index("row")
-    order = names.sort(QUERY, maintain_order=True)["row"].to_numpy().astype(np.int64)
-    return order, *_index_queries(query, hashes, order)
+def _group_queries(query: pl.Series, hashes: Keys) -> tuple[Ints | None, Ints, Ints, Index]:
+    """Return an order in which each query's rows are together.
+
+    Also where each query begins in this order, its first row in the table, and an index of all.
+    """
+    orders = _orders(query, hashes)
+    while True:
+        order, is_last = next(orders)
+        starts = query_starts(query if order is None else taken(query, order))
+        first_rows = starts if order is None else order[starts]
+        index = Index(hashes[first_rows])
+        if is_last or not index.repeats:
+            return order, starts, first_rows, index
 
 
-def _index_queries(query: pl.Series, hashes: Keys, order: Ints | None) -> tuple[Ints, Index]:
-    starts = query_starts(query if order is None else taken(query, order))
-    return starts, Index(hashes[starts if order is None else order[starts]])
+def _orders(query: pl.Series, hashes: Keys) -> Iterator[tuple[Ints | None, bool]]:
+    """Yield orders in which the rows of each query may be together, the quickest first.
 
-
-def _orders(query: pl.Series, hashes: Keys) -> Iterator[Ints | None]:
-    """Yield orders in which the rows of each query may be together, the quickest first."""
+    In the last one, which is flagged, they are.
+    """
     beginning = hashes[:_LOOKED_AT]
-    if not Index(beginning[segment_starts(beginning)]).repeats:
-        yield None
+    if not repeats(beginning[segment_starts(beginning)]):
+        yield None, False
     # By the leading bits of their hashes, which others may share.
     row_bits = max(len(query) - 1, 1).bit_length()
     packed = hashes & np.uint64((1 << 64) - (1 << row_bits))
     packed |= np.arange(len(query), dtype=np.uint64)
     packed.sort()
-    yield (packed & np.uint64((1 << row_bits) - 1)).view(np.int64)
-    yield np.argsort(hashes, kind="stable")
+    yield (packed & np.uint64((1 << row_bits) - 1)).view(np.int64), False
+    yield np.argsort(hashes, kind="stable"), False
+    names = pl.DataFrame({QUERY: as_text(query)}).with_row_index("row")
+    yield names.sort(QUERY, maintain_order=True)["row"].to_numpy().astype(np.int64), True

@@ -1,8 +1,8 @@
-"""Rank the documents of each query: by score descending, else by rank, else as they stand.
+"""Rank the documents of each query: by score descending, else by rank, else in order of the rows.
 
-A run in order of its scores is not sorted at all; in others only scores are, within each query.
-Ids are looked at where scores tie, and there only for the rows whose ranks are wanted: mostly the
-judged ones, which are few beside the others.
+A run in order of its scores is not sorted at all; in other runs only scores are, within each query.
+Ids are compared where scores tie, and there only for the rows whose ranks are needed: mostly the
+judged rows, which are few.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from rankframe.kernel.segments import (
     segment_lengths,
     segment_starts,
 )
+from rankframe.kernel.tables import FACTORS
 
 _LARGEST_RANK = np.iinfo(np.int32).max
 # Ids are compared in up to this multiple of the rows as steps; beyond it, they are sorted.
 _PATIENCE = 4
 # Rows are told apart by these bits of a hash of query and score, before both are compared.
 _MARK_BITS = 17
-_FACTORS = np.array([0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9], np.uint64)
 
 
 @dataclass(frozen=True)
 class DocumentRanks:
-    """Ranks of rows of a batch, and what was counted in the whole batch."""
+    """Hold the ranks of rows of a batch, and counts of the whole batch."""
 
     rank: Ints
     # the ranks of the first and the last document with the same score
@@ -75,54 +75,49 @@ def rank_documents(
         rank = kept_ranks(batch).astype(np.int64)
         rank = rank if rows is None else rank[rows]
         return DocumentRanks(rank, rank, rank)
-    scores = _scores_or_ranks(batch)
-    found = None
+    scores, result = _sort_values(batch), None
     if rows is not None and scores is not None:
-        found = _rank_rows(batch, rows, scores, ties)
-    if found is None:
-        found = _rank_all(batch, scores, ties)
-        found = found if rows is None else found.take(rows)
-    if not _ordered_by_rank(batch):
-        return found
-    return replace(found, renumbered=_count_renumbered(batch))
+        result = _rank_rows(batch, rows, scores, ties)
+    if result is None:
+        result = _rank_all(_order(batch, scores, ties), scores)
+        result = result if rows is None else result.take(rows)
+    if SCORE in batch.numbers or RANK not in batch.numbers:
+        return result
+    return replace(result, renumbered=_count_renumbered(batch))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RankedBatch:
-    """The rows of a batch, query by query and the best document first, cut at a rank."""
+    """Hold the rows of a batch, query by query and the best document first, cut at a rank."""
 
     batch: Batch
-    # how many of each query are left
+    # how many rows of each query are left
     lengths: Ints
-    # which row of the batch each of these is; None: all, as they are
+    # the row of the batch that each of these rows is; None: all, in their order
     rows: Ints | None
-    # those with the score of the row above; None: there are none
+    # flags of rows with the score of the row above; None: there are none
     same: Flags | None
     # before the cut: documents with the same score as the document ranked just above them
     tied: int
 
+    def __post_init__(self) -> None:
+        self.starts = self.batch.starts
+        self.height = self.batch.height
+        if self.rows is not None:
+            self.starts = np.cumsum(self.lengths) - self.lengths
+            self.height = len(self.rows)
+
     @classmethod
     def from_batch(cls, batch: Batch, ties: Ties, k_max: int | None = None) -> RankedBatch:
         """Order the documents of a batch and cut them at `k_max`."""
-        rows, same = _order(batch, _scores_or_ranks(batch), ties)
-        tied = 0 if same is None else int(np.count_nonzero(same))
-        lengths = batch.lengths
-        if k_max is not None and int(lengths.max(initial=0)) > k_max:
-            lengths = np.minimum(lengths, k_max)
-            kept = ranges(batch.starts, lengths)
-            rows = kept if rows is None else rows[kept]
-            same = None if same is None else same[kept]
-        return cls(batch, lengths, rows, same if tied else None, tied)
-
-    @property
-    def height(self) -> int:
-        """Count the rows that are left."""
-        return self.batch.height if self.rows is None else len(self.rows)
-
-    @cached_property
-    def starts(self) -> Ints:
-        """Return the first row of each query."""
-        return self.batch.starts if self.rows is None else np.cumsum(self.lengths) - self.lengths
+        ranked = _order(batch, _sort_values(batch), ties)
+        if k_max is None or int(batch.lengths.max(initial=0)) <= k_max:
+            return ranked
+        lengths = np.minimum(batch.lengths, k_max)
+        kept = ranges(batch.starts, lengths)
+        rows = kept if ranked.rows is None else ranked.rows[kept]
+        same = None if ranked.same is None else ranked.same[kept]
+        return cls(batch, lengths, rows, same, ranked.tied)
 
     @cached_property
     def rank(self) -> Codes:
@@ -152,7 +147,7 @@ class RankedBatch:
     def docs(self) -> pl.Series:
         """Return the ids of these rows."""
         docs = self.batch.docs
-        return docs.every if self.rows is None else docs.taken(self.rows)
+        return docs.all() if self.rows is None else docs.take(self.rows)
 
     @cached_property
     def score(self) -> Floats | None:
@@ -171,7 +166,7 @@ class RankedBatch:
     @cached_property
     def renumbered(self) -> int | None:
         """Count queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order."""
-        if not _ordered_by_rank(self.batch):
+        if SCORE in self.batch.numbers or RANK not in self.batch.numbers:
             return None
         differs = self.take(self.batch.numbers[RANK]) != self.rank
         return int(np.count_nonzero(np.logical_or.reduceat(differs, self.starts)))
@@ -185,23 +180,19 @@ def kept_ranks(batch: Batch) -> Codes:
     """Return the ranks of a batch; refuse numbers that cannot be ranks."""
     rank = batch.numbers[RANK]
     wrong = np.flatnonzero((rank != np.floor(rank)) | (rank < 1) | (rank > _LARGEST_RANK))
-    if len(wrong):
-        problem = f"a rank of {rank[wrong[0]]:g}"
-        raise _not_kept("whole numbers from 1", problem, batch, int(wrong[0]))
     order = np.lexsort((rank, batch.code))
     ordered, code = rank[order], batch.code[order]
-    again = np.flatnonzero((ordered[1:] == ordered[:-1]) & (code[1:] == code[:-1]))
-    if len(again):
-        problem = f"two documents of rank {ordered[again[0]]:g}"
-        raise _not_kept("a rank of its own for each", problem, batch, int(order[again[0]]))
-    return rank.astype(np.int32)
-
-
-def _not_kept(need: str, problem: str, batch: Batch, row: int) -> OptionError:
+    again = order[:-1][(ordered[1:] == ordered[:-1]) & (code[1:] == code[:-1])]
+    if len(wrong):
+        row, need, problem = int(wrong[0]), "whole numbers from 1", "a rank of"
+    elif len(again):
+        row, need, problem = int(again[0]), "a rank of its own for each", "two documents of rank"
+    else:
+        return rank.astype(np.int32)
     query = as_text(batch.queries)[int(batch.code[row])]
-    return OptionError(
+    raise OptionError(
         Option("ranks", "kept"),
-        f" needs {need}, and the run has {problem}, for {QUERY} {query!r}. "
+        f" needs {need}, and the run has {problem} {rank[row]:g}, for {QUERY} {query!r}. "
         "Without it, ranks only say the order.",
     )
 
@@ -216,42 +207,36 @@ def order_by_score(
     lead = descending_bits(scores)
     order, unsure = order_by_lead(lead, starts, segment_lengths(starts, len(lead)))
     positions = np.flatnonzero(unsure)
-    if len(positions):
-        order[positions] = _settle(docs, code, scores, order[positions], ties)
-    return order, unsure
-
-
-def _settle(docs: Ids, code: Codes, scores: Floats, rows: Ints, ties: Ties) -> Ints:
-    """Sort rows that are equal in the leading bits of their scores."""
+    if not len(positions):
+        return order, unsure
+    # These rows are equal in the leading bits of their scores.
+    rows = order[positions]
     values, owner = scores[rows] + 0.0, code[rows]
     rises = (values[1:] > values[:-1]) & (owner[1:] == owner[:-1])
     if rises.any():
-        # Equal in their leading bits only. As given, where they are equal in all.
+        # Some are equal in their leading bits only. Rows with equal scores stay in order.
         mixed = np.isin(owner, np.unique(owner[1:][rises]))
         table = pl.DataFrame({"code": owner[mixed], "score": values[mixed], "row": rows[mixed]})
         table = table.sort("code", "score", "row", descending=[False, True, False])
         rows[mixed], values[mixed] = table["row"].to_numpy(), table["score"].to_numpy()
-    if ties == "as_given":
-        return rows
-    starts = segment_starts(owner, values)
-    return text_order_within(docs, rows, starts, descending=ties == "doc_desc")
+    if ties != "as_given":
+        segments = segment_starts(owner, values)
+        rows = text_order_within(docs, rows, segments, descending=ties == "doc_desc")
+    order[positions] = rows
+    return order, unsure
 
 
-def _ordered_by_rank(batch: Batch) -> bool:
-    return SCORE not in batch.numbers and RANK in batch.numbers
+def _sort_values(batch: Batch) -> Floats | None:
+    """Return numbers that sort descending as the ranking: scores, or else negated ranks.
 
-
-def _scores_or_ranks(batch: Batch) -> Floats | None:
-    """Return scores, or else negated ranks; None if the order of the rows is the ranking."""
-    if SCORE in batch.numbers:
-        return _exact_scores(batch.numbers[SCORE], batch.numbers.get(SCORE_REST))
-    return -batch.numbers[RANK] if RANK in batch.numbers else None
-
-
-def _exact_scores(score: Floats, rest: Floats | None) -> Floats:
-    """Return numbers in the order of scores of which floats lack the rest: mostly the scores."""
+    Returns None if the order of the rows is the ranking.
+    """
+    if SCORE not in batch.numbers:
+        return -batch.numbers[RANK] if RANK in batch.numbers else None
+    score, rest = batch.numbers[SCORE], batch.numbers.get(SCORE_REST)
     if rest is None or not rest.any():
         return score
+    # Numbers in the order of scores, of which floats lack the rest.
     order = np.lexsort((rest, score))
     score, rest = score[order], rest[order]
     level = np.zeros(len(order))
@@ -262,8 +247,9 @@ def _exact_scores(score: Floats, rest: Floats | None) -> Floats:
 
 
 def _rises(batch: Batch, values: Floats, *, between_queries: bool) -> Flags:
-    """Flag rows, but for the first, with a larger value than the row above; of another query: as
-    `between_queries` says.
+    """Flag rows, but for the first one, with a larger value than the row above.
+
+    The first rows of queries are flagged as `between_queries` says.
     """
     rises = values[1:] > values[:-1]
     rises[batch.starts[1:] - 1] = between_queries
@@ -278,27 +264,29 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
     return same
 
 
-def _order(batch: Batch, scores: Floats | None, ties: Ties) -> tuple[Ints | None, Flags | None]:
-    """Order the rows of a batch query by query, the best document first.
-
-    Returns the rows, None: as they are; and which of the ordered rows have the score of the row
-    above, None: none has.
-    """
-    if scores is None:
-        return None, None
-    if _rises(batch, scores, between_queries=False).any():
+def _order(batch: Batch, scores: Floats | None, ties: Ties) -> RankedBatch:
+    """Order the rows of a batch, of which `scores` are as `_sort_values` returns them."""
+    order, same = None, None
+    if scores is not None and _rises(batch, scores, between_queries=False).any():
         order, unsure = order_by_score(batch.docs, batch.code, batch.starts, scores, ties)
-        return order, _tied_neighbours(batch.code, scores, order, unsure)
-    same = _repeats_above(batch, scores)[:-1]
-    if not same.any():
-        return None, None
-    return None if ties == "as_given" else _order_ties(batch, same, ties), same
+        # Only neighbours that are equal in their leading bits may have the same score.
+        same = np.zeros(batch.height, np.bool_)
+        rows = np.flatnonzero(unsure)
+        values, owners = scores[order[rows]], batch.code[rows]
+        equal = (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
+        same[rows[1:][equal & (rows[1:] == rows[:-1] + 1)]] = True
+    elif scores is not None:
+        same = _repeats_above(batch, scores)[:-1]
+    tied = 0 if same is None else int(np.count_nonzero(same))
+    if same is not None and tied and order is None and ties != "as_given":
+        order = _order_ties(batch, same, ties)
+    return RankedBatch(batch, batch.lengths, order, same if tied else None, tied)
 
 
 def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
     """Order tied rows of a batch in order of its scores; None: they are in order of their ids."""
     lower = np.flatnonzero(same)
-    above, below = (as_text(batch.docs.taken(rows)) for rows in (lower - 1, lower))
+    above, below = (as_text(batch.docs.take(rows)) for rows in (lower - 1, lower))
     if (above > below if ties == "doc_desc" else above < below).all():
         return None
     among = same.copy()
@@ -310,30 +298,18 @@ def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
     return order
 
 
-def _tied_neighbours(code: Codes, scores: Floats, order: Ints, unsure: Flags) -> Flags:
-    """Flag the ordered rows with the query and the score of the row above."""
-    same = np.zeros(len(code), np.bool_)
-    rows = np.flatnonzero(unsure)
-    values, owners = scores[order[rows]], code[rows]
-    equal = (rows[1:] == rows[:-1] + 1) & (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
-    same[rows[1:][equal]] = True
-    return same
-
-
-def _rank_all(batch: Batch, scores: Floats | None, ties: Ties) -> DocumentRanks:
-    order, same = _order(batch, scores, ties)
-    tied = 0 if same is None else int(np.count_nonzero(same))
-    ranked = RankedBatch(batch, batch.lengths, order, same, tied)
-    contradicting = None
+def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
+    """Rank all rows of a batch, of which `scores` are as `_sort_values` returns them."""
+    batch, contradicting = ranked.batch, None
     if scores is not None and SCORE in batch.numbers and RANK in batch.numbers:
         ranks = ranked.take(batch.numbers[RANK])
         contradicting = _count_contradictions(ranked.take(scores), ranks, batch.code)
     columns = np.array([ranked.rank, *ranked.tie_bounds], np.int64)
-    if order is not None:
+    if ranked.rows is not None:
         ordered, columns = columns, np.empty_like(columns)
-        columns[:, order] = ordered
+        columns[:, ranked.rows] = ordered
     rank, first, last = columns
-    return DocumentRanks(rank, first, last, tied, contradicting)
+    return DocumentRanks(rank, first, last, ranked.tied, contradicting)
 
 
 def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
@@ -344,12 +320,12 @@ def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Document
         if not (descending and _rises(batch, batch.numbers[RANK], between_queries=True).all()):
             return None
         contradicting = 0
-    found = (_rank_descending if descending else _rank_by_counting)(batch, rows, scores, ties)
-    return None if found is None else replace(found, contradicting=contradicting)
+    ranks = (_rank_descending if descending else _rank_by_counting)(batch, rows, scores, ties)
+    return None if ranks is None else replace(ranks, contradicting=contradicting)
 
 
 def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
-    """Rank rows of a batch in order of its scores: a rank is a place, but for ties."""
+    """Rank rows of a batch in order of its scores: a rank is the place of a row, but for ties."""
     same = _repeats_above(batch, scores)
     tied = int(np.count_nonzero(same))
     starts = batch.starts[batch.code[rows]]
@@ -367,7 +343,7 @@ def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Do
 
 
 def _rank_by_counting(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
-    """Sort the scores of each query; a rank is how many are better."""
+    """Rank rows of a batch in any order: a rank is the number of better scores."""
     code = batch.code[rows]
     first, last = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     tied = 0
@@ -416,8 +392,8 @@ def _break_ties(
     if ties == "as_given":
         above = peers < rows[owner]
     else:
-        peer_docs = as_text(batch.docs.taken(peers))
-        own_docs = as_text(batch.docs.taken(rows[owner]))
+        peer_docs = as_text(batch.docs.take(peers))
+        own_docs = as_text(batch.docs.take(rows[owner]))
         above = (peer_docs > own_docs if ties == "doc_desc" else peer_docs < own_docs).to_numpy()
     rank[among] += np.bincount(owner[above], minlength=len(rows))
     return rank
@@ -425,9 +401,9 @@ def _break_ties(
 
 def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> Ints:
     """Return, for one row after the other, all rows with its query and score."""
-    mixed = (scores + 0.0).view(np.uint64) * _FACTORS[0]
+    mixed = (scores + 0.0).view(np.uint64) * FACTORS[0]
     mixed += batch.code.astype(np.uint64)
-    mixed *= _FACTORS[1]
+    mixed *= FACTORS[1]
     mixed >>= np.uint64(64 - _MARK_BITS)
     slots = mixed.view(np.int64)
     marked = np.zeros(1 << _MARK_BITS, np.bool_)

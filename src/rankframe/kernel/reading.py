@@ -1,7 +1,7 @@
 """Read an input once in batches of whole queries, whatever the order of its rows.
 
-The quickest way is tried first: rows of a query are contiguous, as in most runs. Where a query
-comes a second time, what was consumed is dropped, and the input is read again as a shuffled one:
+The quickest way is tried first: the rows of each query are contiguous, as in most runs. Where a
+query comes a second time, the consumer is dropped, and the input is read again as a shuffled one:
 hashes, numbers and row numbers are dealt to buckets by the hash of the query, and ids stay where
 they were read. Where two queries share a hash of 64 bits, the input is sorted by the names of its
 queries.
@@ -26,7 +26,7 @@ from rankframe.core.errors import DuplicateError
 from rankframe.core.memory_budget import MemoryBudget, map_ahead
 from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, Ids, numbers_of, query_starts, taken
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
-from rankframe.kernel.tables import Index, representatives
+from rankframe.kernel.tables import repeats, representatives
 
 # Takes a batch, from several threads.
 Take = Callable[[Batch], None]
@@ -51,7 +51,7 @@ _SHUFFLED_ROWS, _LONG_SHUFFLED_ROWS = 45_000, 180_000
 
 
 class Source(Protocol):
-    """An input whose rows are read in order, as tables with hashes (see `hashed`)."""
+    """Read the rows of an input in order, as tables with hashes (see `hashed`)."""
 
     @property
     def bounded(self) -> bool:
@@ -59,15 +59,15 @@ class Source(Protocol):
         ...
 
     def budget(self) -> MemoryBudget:
-        """Return what the tables that are worked on may take together."""
+        """Return the memory that the tables under work may take together."""
         ...
 
     def read(self, rows: int, threads: int = 1) -> Iterator[pl.DataFrame]:
-        """Read all rows, in tables of at most so many."""
+        """Read all rows, in tables of at most `rows` rows."""
         ...
 
     def beginning(self, rows: int) -> pl.DataFrame:
-        """Read the first rows; none where that means to read more."""
+        """Read the first rows; none where this would read more than these."""
         ...
 
     def check(self, table: pl.DataFrame) -> None:
@@ -79,7 +79,7 @@ class Source(Protocol):
         ...
 
     def explain(self, error: DuplicateError) -> None:
-        """Raise the error that says how many documents of the whole input come twice, and where."""
+        """Raise an error that says how many documents of the input are there twice, and where."""
         ...
 
 
@@ -95,7 +95,7 @@ C = TypeVar("C", bound=Consumer)
 
 
 class RepeatedQueryError(Exception):
-    """Say that a query, or the hash of a query, came twice: the input must be read otherwise."""
+    """Report that a query, or the hash of a query, came twice: read the input another way."""
 
 
 def ignore_progress(_: int) -> None:
@@ -122,49 +122,42 @@ def read_batches(
         on_progress: Called with the number of rows that were taken.
         heavy: A consumer needs more time for a row than reading it takes.
     """
-    consumer = read_if_contiguous(source, new_consumer, on_progress, heavy=heavy)
-    if consumer is None:
-        consumer = _attempt(
-            source,
-            new_consumer,
-            lambda take: read_shuffled(source, take, on_progress, heavy=heavy),
-        )
-    if consumer is None:  # queries with the same hash
-        named = source.by_name()
-        consumer = _attempt(
-            source,
-            new_consumer,
-            lambda take: read_contiguous(named, take, on_progress, sure=True, heavy=heavy),
-        )
-    assert consumer is not None  # in order of their names, the rows of a query are contiguous
-    return consumer
+    for read in (read_contiguous, read_shuffled, _read_by_name):
+        consumer = _attempt(read, source, new_consumer, on_progress, heavy=heavy)
+        if consumer is not None:
+            return consumer
+    raise AssertionError  # in order of their names, the rows of a query are contiguous
 
 
 def read_if_contiguous(
-    source: Source,
-    new_consumer: Callable[[], C],
-    on_progress: OnProgress = ignore_progress,
-    *,
-    heavy: bool = False,
+    source: Source, new_consumer: Callable[[], C], on_progress: OnProgress = ignore_progress
 ) -> C | None:
     """Read an input in one pass; return None where the rows of a query are not contiguous."""
-    return _attempt(
-        source, new_consumer, lambda take: read_contiguous(source, take, on_progress, heavy=heavy)
-    )
+    return _attempt(read_contiguous, source, new_consumer, on_progress)
 
 
 def _attempt(
-    source: Source, new_consumer: Callable[[], C], read: Callable[[Take], None]
+    read: Callable[..., None],
+    source: Source,
+    new_consumer: Callable[[], C],
+    on_progress: OnProgress,
+    *,
+    heavy: bool = False,
 ) -> C | None:
     consumer = new_consumer()
     try:
-        read(consumer.add)
+        read(source, consumer.add, on_progress, heavy=heavy)
     except RepeatedQueryError:
         return None
     except DuplicateError as error:
         source.explain(error)
         raise
     return consumer
+
+
+def _read_by_name(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:
+    """Sort the input by the names of its queries, as some of these have the same hash."""
+    read_contiguous(source.by_name(), take, on_progress, sure=True, heavy=heavy)
 
 
 def read_contiguous(
@@ -175,11 +168,17 @@ def read_contiguous(
     sure: bool = False,
     heavy: bool = False,
 ) -> None:
-    """Work on all rows, or raise a `RepeatedQueryError` if a query comes again after another one.
+    """Pass all rows to `take`, or raise a `RepeatedQueryError` if a query's rows are apart.
 
     Tables are worked on by all cores while the next ones are read. The first and the last query of
     a table may go on in its neighbours: their rows are collected, and make batches of their own.
-    `sure`: no query comes again. `heavy`: the work takes longer than reading.
+
+    Args:
+        source: The input.
+        take: Called with each batch, from several threads.
+        on_progress: Called with the number of rows that were taken.
+        sure: The rows of each query are known to be contiguous.
+        heavy: `take` needs more time for a row than reading it takes.
     """
     # The other half reads: more threads than cores cost a fifth of the time of all.
     threads = workers() if heavy else max(workers() // 2, 1)
@@ -212,16 +211,15 @@ def read_contiguous(
             starts, end = query_starts(table[QUERY]), table.height
             first, last = (int(starts[1]), int(starts[-1])) if len(starts) > 1 else (end, end)
             if len(starts) > 2:
-                take_new(Batch.from_hashed(table[first:last], starts[1:-1] - first))
-            edges = (0, first), (last, end)
-            return end, [_copy_rows(table, *edge) for edge in edges if edge[0] < edge[1]]
+                take_new(Batch.from_hashed(table[first:last], starts=starts[1:-1] - first))
+            return end, [_copy_rows(table, 0, first), _copy_rows(table, last, end)]
 
     def read_edges(pool: ThreadPoolExecutor) -> Iterator[pl.DataFrame]:
         rows = 0
         for height, edges in map_ahead(pool, work, read_tables(), 2 * threads):
             rows += height
             on_progress(rows)
-            yield from edges
+            yield from filter(len, edges)
 
     if not sure:  # reading is not easily stopped once it began
         _refuse_repeats(source.beginning(_LOOKED_AT))
@@ -233,7 +231,7 @@ def read_contiguous(
 
 def _refuse_repeats(table: pl.DataFrame) -> None:
     hashes = table[QUERY_HASH].to_numpy()
-    if Index(hashes[segment_starts(hashes)]).repeats:
+    if repeats(hashes[segment_starts(hashes)]):
         raise RepeatedQueryError
 
 
@@ -250,7 +248,7 @@ def _copy_rows(table: pl.DataFrame, first: int, end: int) -> pl.DataFrame:
 
 
 def _join_edges(edges: Iterator[pl.DataFrame]) -> Iterator[Batch]:
-    """Make batches of rows, those of one query at a time; a query may go on in the next rows."""
+    """Make batches of tables with one query each, which may go on in the next table."""
     complete: list[pl.DataFrame] = []
     last: list[pl.DataFrame] = []
     for rows in edges:
@@ -266,7 +264,7 @@ def _join_edges(edges: Iterator[pl.DataFrame]) -> Iterator[Batch]:
 
 
 class SeenQueries:
-    """The hashes of the queries that came, as far as the rows of a query seem contiguous."""
+    """Collect the hashes of queries, to see whether one comes a second time."""
 
     def __init__(self) -> None:
         self._hashes: list[Keys] = []
@@ -274,10 +272,10 @@ class SeenQueries:
         self._lock = threading.Lock()
 
     def add(self, hashes: Keys) -> None:
-        """Add queries, and refuse one that is known to have come twice.
+        """Add the hashes of queries; refuse a repeated one whenever their number has doubled.
 
-        They are compared whenever their number has doubled: that costs little, and an input in
-        which all queries repeat is not read to its end.
+        Comparing them that often costs little, and an input in which all queries repeat is not read
+        to its end.
         """
         with self._lock:
             self._hashes.append(hashes)
@@ -297,9 +295,13 @@ class SeenQueries:
 def read_shuffled(
     source: Source, take: Take, on_progress: OnProgress = ignore_progress, *, heavy: bool = False
 ) -> None:
-    """Work on all rows, or raise a `RepeatedQueryError` if different queries have the same hash.
+    """Pass all rows to `take`, or raise a `RepeatedQueryError` if queries have the same hash.
 
-    `heavy`: the work takes longer than reading.
+    Args:
+        source: The input.
+        take: Called with each batch, from several threads.
+        on_progress: Called with the number of rows that were taken.
+        heavy: `take` needs more time for a row than reading it takes.
     """
     dealt, ids = _deal(source)
     # For each row the first one of its query, as far as hashes tell.
@@ -347,7 +349,7 @@ def _refuse_collisions(
 
 @dataclass(frozen=True)
 class _Dealt:
-    """The rows of a table, by bucket; in each, as they came."""
+    """Hold the rows of a table by bucket; in each bucket, in the order of reading."""
 
     # where each bucket begins, and the end
     ends: list[int]

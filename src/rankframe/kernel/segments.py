@@ -19,11 +19,11 @@ from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints, Keys
 
 
 def sort_order(*keys: AnyInts) -> Ints:
-    """Return the permutation that sorts by non-negative integer keys, the first one foremost; rows
-    that are equal in all of them stay in order.
+    """Return the permutation that sorts by non-negative integer keys, the first one foremost.
 
-    One sort of 64-bit integers that hold the keys and, last, the row number, where these fit (the
-    usual case: three times as fast as an argsort), a lexicographic sort otherwise.
+    Rows that are equal in all keys stay in order. One sort of 64-bit integers that hold the keys
+    and, last, the row number, where these fit (the usual case: three times as fast as an argsort),
+    a lexicographic sort otherwise.
     """
     rows = len(keys[0])
     packed = np.zeros(rows, np.uint64)
@@ -116,10 +116,8 @@ def query_blocks(starts: Ints, rows: int, block_rows: int) -> list[tuple[int, in
     >>> query_blocks(np.array([0, 3, 4, 9]), 12, 4)
     [(0, 2), (2, 3), (3, 4)]
     """
-    if not len(starts):
-        return []
-    cuts = np.searchsorted(starts, np.arange(block_rows, rows, block_rows)).tolist()
-    return [(a, b) for a, b in pairwise([0, *cuts, len(starts)]) if a < b]
+    cuts = np.searchsorted(starts, np.arange(block_rows, rows, block_rows))
+    return list(pairwise(np.unique([0, *cuts, len(starts)]).tolist()))
 
 
 # Up to this number of rows of a query are compared with each other; more are sorted. A power of 2.
@@ -166,19 +164,16 @@ def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
     if len(lengths) * longest <= _PADDED * rows:
         full = len(lengths) * longest == rows
         shape = len(lengths), longest
-        yield Rectangle(shape, None, None, None if full else _cells(lengths, longest))
+        cells = None if full else ranges(np.arange(len(lengths)) * longest, lengths)
+        yield Rectangle(shape, None, None, cells)
         return
     size = np.frexp(lengths.astype(np.float64))[1]
     for width in (np.flatnonzero(np.bincount(size)[1:]) + 1).tolist():
         queries = np.flatnonzero(size == width)
         length = lengths[queries]
         longest = int(length.max())
-        shape = len(queries), longest
-        yield Rectangle(shape, queries, ranges(starts[queries], length), _cells(length, longest))
-
-
-def _cells(lengths: Ints, width: int) -> Ints:
-    return ranges(np.arange(len(lengths)) * width, lengths)
+        cells = ranges(np.arange(len(queries)) * longest, length)
+        yield Rectangle((len(queries), longest), queries, ranges(starts[queries], length), cells)
 
 
 @dataclass(frozen=True)
@@ -232,8 +227,9 @@ def ascending(values: Floats, starts: Ints, lengths: Ints) -> Iterator[Ascending
 
 
 def order_within(starts: Ints, lengths: Ints, *keys: AnyInts) -> Ints:
-    """Return the permutation that sorts the rows of each query by non-negative numbers, the first
-    one foremost; rows that are equal in all of them stay in order.
+    """Return the permutation that sorts each query's rows by non-negative integer keys.
+
+    The first key is foremost. Rows that are equal in all keys stay in order.
 
     >>> order_within(np.array([0, 3]), np.array([3, 2]), np.array([5, 1, 5, 8, 7]))
     array([1, 0, 2, 4, 3])

@@ -9,30 +9,32 @@ thousand rows stays in the processor's cache.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count, cycle
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.core.arrays import Ints, Keys
 
-_FACTORS = [
-    np.uint64(word)
-    for word in (
+# Odd numbers whose products mix the bits of keys.
+FACTORS = np.array(
+    [
         0x9E37_79B9_7F4A_7C15,
         0xBF58_476D_1CE4_E5B9,
         0x94D0_49BB_1331_11EB,
         0xD6E8_FEB8_6659_FD93,
         0xA076_1D64_78BD_642F,
         0xE703_7ED1_A0B4_28DB,
-    )
-]
+    ],
+    np.uint64,
+)
 _SMALL_ROWS = 1 << 16  # whose numbers take two bytes
 _SMALL_BITS = 18
-_KEPT_BITS = 20
-_kept = threading.local()
+_REUSED_BITS = 20
+_reused = threading.local()
 
 
 @dataclass(frozen=True)
@@ -53,39 +55,10 @@ def probe(keys: Keys, targets: Keys) -> Probed:
     >>> probed.found, set(probed.again.tolist()) | set(probed.first.tolist())
     (array([ 1, -1]), {0, 2})
     """
-    found = np.full(len(targets), -1, np.int64)
-    again: list[Ints] = []
-    first: list[Ints] = []
-    if not len(keys):
-        return Probed(found, np.empty(0, np.int64), np.empty(0, np.int64))
-    table, bits = _table(len(keys))
-    left: Ints | None = None
-    rows: Ints | None = None
-    for slots_of in _rounds(bits):
-        me = np.arange(len(keys), dtype=table.dtype) if rows is None else rows.astype(table.dtype)
-        slots = slots_of(keys if rows is None else keys[rows])
-        table[slots] = me
-        if left is None or len(left):
-            ask = targets if left is None else targets[left]
-            # What an earlier use left behind is a row like any other: the key decides.
-            rows_found = np.minimum(table.take(slots_of(ask)), len(keys) - 1).astype(np.int64)
-            hit = keys.take(rows_found) == ask
-            if left is None:
-                left = np.arange(len(targets))
-            found[left[hit]] = rows_found[hit]
-            left = left[~hit]
-        won = table.take(slots)
-        lost = np.flatnonzero(won != me)
-        mine, winners = lost if rows is None else rows[lost], won[lost].astype(np.int64)
-        same = keys.take(mine) == keys.take(winners)
-        if same.any():
-            again.append(mine[same])
-            first.append(winners[same])
-            mine = mine[~same]
-        if not len(mine):
-            break
-        rows = mine
-    return Probed(found, *(np.concatenate([np.empty(0, np.int64), *r]) for r in (again, first)))
+    repeated = [np.empty((2, 0), np.int64)]
+    found = _look_up(_insert(keys, repeated), keys, targets)
+    again, first = np.concatenate(repeated, axis=1)
+    return Probed(found, again, first)
 
 
 def repeats(keys: Keys) -> bool:
@@ -96,102 +69,126 @@ def repeats(keys: Keys) -> bool:
 def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
     """Return, for each key, the number of a row that has it: the same row for equal keys.
 
-    >>> of = representatives(np.array([7, 5, 7], np.uint64))
-    >>> bool(of[0] == of[2]), int(of[1])
+    >>> rows = representatives(np.array([7, 5, 7], np.uint64))
+    >>> bool(rows[0] == rows[2]), int(rows[1])
     (True, 1)
     """
-    table, bits = _table(len(keys))
-    found = np.arange(len(keys), dtype=table.dtype)
-    rows: Ints | None = None
-    for slots_of in _rounds(bits):
-        part = keys if rows is None else keys[rows]
-        slots = slots_of(part)
-        table[slots] = found if rows is None else rows
-        won = table.take(slots)
-        lost = np.flatnonzero(keys.take(won) != part)
+    table, shift = _reused_table(len(keys))
+    first = np.arange(len(keys), dtype=table.dtype)
+    rows: Ints | None = None  # that have no representative yet; None: all
+    for turn in count():
+        row_keys = keys if rows is None else keys[rows]
+        slots = _slots(row_keys, turn, shift)
+        table[slots] = first if rows is None else rows
+        winners = table.take(slots)
+        lost = np.flatnonzero(keys.take(winners) != row_keys)
         if rows is None:
-            found = won
+            first = winners
         else:
-            found[rows] = won
+            first[rows] = winners
         if not len(lost):
             break
         rows = lost if rows is None else rows[lost]
-    return found
+    return first
 
 
 class Index:
     """Find the numbers of keys."""
 
     def __init__(self, keys: Keys) -> None:
+        repeated: list[NDArray[np.int64]] = []
         self.keys = keys
+        self._rounds = list(_insert(keys, repeated, reuse=False))
         # whether some key is there twice: then one of its numbers is found
-        self.repeats = False
-        self._tables: list[tuple[NDArray[np.int32], _Slots]] = []
-        todo = np.arange(len(keys), dtype=np.int32)
-        factors = cycle(_FACTORS)
-        for turn in count():
-            if not len(todo):
-                break
-            bits = max(2 * len(todo), 4).bit_length()
-            slots_of = _Slots(next(factors), np.uint64(turn), np.uint64(64 - bits))
-            table = np.full(1 << bits, -1, np.int32)
-            slots = slots_of(keys[todo])
-            table[slots] = todo
-            won = table.take(slots)
-            lost = np.flatnonzero(won != todo)
-            same = keys[won[lost]] == keys[todo[lost]]
-            self.repeats |= bool(same.any())
-            self._tables.append((table, slots_of))
-            todo = todo[lost[~same]]
+        self.repeats = bool(repeated)
 
     def find(self, targets: Keys) -> Ints:
         """Return the number of each key; -1 where there is none."""
-        found = np.full(len(targets), -1, np.int64)
-        left: Ints | None = None
-        for table, slots_of in self._tables:
-            ask = targets if left is None else targets[left]
-            rows = table.take(slots_of(ask))
-            hit = (rows >= 0) & (self.keys.take(rows, mode="clip") == ask)
-            if left is None:
-                left = np.arange(len(targets))
-            found[left[hit]] = rows[hit]
-            left = left[~hit]
-            if not len(left):
-                break
-        return found
+        return _look_up(self._rounds, self.keys, targets)
 
 
-@dataclass(frozen=True)
-class _Slots:
-    """Map keys to slots of a table."""
+class _Round(NamedTuple):
+    """Hold a table of row numbers, and how keys are mapped to its slots."""
 
-    factor: np.uint64
-    added: np.uint64
+    table: NDArray[np.unsignedinteger]
+    turn: int
     shift: np.uint64
 
-    def __call__(self, keys: Keys) -> Ints:
-        slots = keys * self.factor
-        slots += self.added
-        slots >>= self.shift
-        return slots.view(np.int64)
+
+def _insert(
+    keys: Keys, repeated: list[NDArray[np.int64]], *, reuse: bool = True
+) -> Iterator[_Round]:
+    """Yield a table with the rows of all keys, then tables with the rows that lost before.
+
+    Rows whose key another row has, and that row, are appended to `repeated`. With `reuse`, a table
+    is overwritten by the next one, and by the next call.
+    """
+    rows: Ints | None = None  # that are left; None: all
+    table, shift = _reused_table(len(keys))
+    for turn in count():
+        left = len(keys) if rows is None else len(rows)
+        if not left:
+            return
+        if not reuse:
+            table, shift = _new_table(left)
+        kind = table.dtype
+        numbers = np.arange(len(keys), dtype=kind) if rows is None else rows.astype(kind)
+        slots = _slots(keys if rows is None else keys[rows], turn, shift)
+        table[slots] = numbers
+        yield _Round(table, turn, shift)
+        winners = table.take(slots)
+        lost = np.flatnonzero(winners != numbers)
+        rows, winners = lost if rows is None else rows[lost], winners[lost].astype(np.int64)
+        equal = keys.take(rows) == keys.take(winners)
+        if equal.any():
+            repeated.append(np.array([rows[equal], winners[equal]]))
+            rows = rows[~equal]
 
 
-def _rounds(bits: int) -> Iterator[Callable[[Keys], Ints]]:
-    """Yield functions of keys: first their own bits, which look random; then with other factors."""
-    shift = np.uint64(64 - bits)
-    yield lambda keys: (keys >> shift).view(np.int64)
-    for turn, factor in zip(count(1), cycle(_FACTORS), strict=False):
-        yield _Slots(factor, np.uint64(turn), shift)
+def _look_up(rounds: Iterable[_Round], keys: Keys, targets: Keys) -> Ints:
+    """Return the row of each target among the keys; -1: there is none. Goes through all rounds."""
+    found = np.full(len(targets), -1, np.int64)
+    left: Ints | None = None  # that are not found yet; None: all
+    for table, turn, shift in rounds:
+        if left is not None and not len(left):
+            continue
+        left_keys = targets if left is None else targets[left]
+        # What an earlier use left in the table is a row like any other: the key decides.
+        rows = table.take(_slots(left_keys, turn, shift))
+        rows = np.minimum(rows, len(keys) - 1).astype(np.int64)
+        hit = keys.take(rows) == left_keys
+        if left is None:
+            left = np.arange(len(targets))
+        found[left[hit]] = rows[hit]
+        left = left[~hit]
+    return found
 
 
-def _table(rows: int) -> tuple[NDArray[np.unsignedinteger], int]:
-    """Return a table for the rows, with anything in it; small tables are used again."""
+def _slots(keys: Keys, turn: int, shift: np.uint64) -> Ints:
+    """Map keys to slots: first by their own bits, which look random; then with other factors."""
+    if not turn:
+        return (keys >> shift).view(np.int64)
+    slots = keys * FACTORS[(turn - 1) % len(FACTORS)]
+    slots += np.uint64(turn)
+    slots >>= shift
+    return slots.view(np.int64)
+
+
+def _new_table(rows: int) -> tuple[NDArray[np.unsignedinteger], np.uint64]:
+    """Return a table for the rows, and how far keys are shifted to give a slot."""
+    bits = max(2 * rows, 4).bit_length()
+    return np.zeros(1 << bits, np.uint32), np.uint64(64 - bits)
+
+
+def _reused_table(rows: int) -> tuple[NDArray[np.unsignedinteger], np.uint64]:
+    """Return a table with anything in it; small tables are used again by each thread."""
     small = rows <= _SMALL_ROWS
     kind, bits = (np.uint16, _SMALL_BITS) if small else (np.uint32, rows.bit_length() + 1)
-    if bits > _KEPT_BITS:
-        return np.zeros(1 << bits, kind), bits
-    table = getattr(_kept, kind.__name__, None)
+    shift = np.uint64(64 - bits)
+    if bits > _REUSED_BITS:
+        return np.zeros(1 << bits, kind), shift
+    table = getattr(_reused, kind.__name__, None)
     if table is None or len(table) < 1 << bits:
         table = np.zeros(1 << bits, kind)
-        setattr(_kept, kind.__name__, table)
-    return table, bits
+        setattr(_reused, kind.__name__, table)
+    return table, shift

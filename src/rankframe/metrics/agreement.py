@@ -1,6 +1,8 @@
-"""Measure what two rankings share: expressions over the pair frame, one row per document of either.
+"""Compare two rankings: expressions over the pair frame, one row per document of either.
 
-Rank-biased overlap weighs depths, so it and its kin sum over depths.
+X_d is the number of documents in the top d of both rankings. Rank-biased overlap and similar
+metrics are sums over depths d. Pairs of documents are compared by the scores, else the ranks, of
+both rankings: C of them are in the same order, D in opposite order.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from rankframe.metrics.parts import (
     Ratio,
     Value,
     check_between,
+    constant,
     of_query,
     power,
     total,
@@ -40,35 +43,33 @@ _SEEN: Final = {"broken": None, "w": "w", "a": "a", "b": "b", "mean": "a"}
 _UNSEEN: Final = _SEEN | {"mean": None}
 
 
-def rbo_weight(p: float, d: int, *, of: Literal["top", "rank"] = "top") -> float:
-    """Return the share of RBO's weight on the top d ranks; with of="rank", on rank d alone.
+def rbo_weight(p: float, d: int, *, single: bool = False) -> float:
+    """Return the share of RBO's weight on the top d ranks, or on rank d alone.
 
-    The weights of all ranks add up to 1, those of the first d to the weight of the top d.
+    The weights of all ranks add up to 1.
 
     p: RBO's parameter, between 0 and 1: the larger, the less the top weighs.
     d: a depth, from 1.
-    of: the "top" d places, or the "rank" d alone.
+    single: return the weight of rank d alone.
 
     >>> round(rbo_weight(0.9, 10), 10)
     0.8555854467
-    >>> round(rbo_weight(0.9, 10, of="rank"), 10)
+    >>> round(rbo_weight(0.9, 10, single=True), 10)
     0.0243005936
     """
     check_between("p", p, 0, 1)
     if d < 1:
         raise MetricParameterError(f"a depth must be at least 1, not {d}.")
-    if of not in ("top", "rank"):
-        raise MetricParameterError(f"of must be 'top' or 'rank', not {of!r}.")
     depths = np.arange(1, d)
     rest = -math.log1p(-p) - math.fsum(p**depths / depths)
     rank = max((1 - p) / p * rest, 0.0)
-    return rank if of == "rank" else 1 - p ** (d - 1) + d * rank
+    return rank if single else 1 - p ** (d - 1) + d * rank
 
 
 def rbo_p(weight: float, d: int) -> float:
-    """The p for which RBO's top d places carry this weight: the inverse of `rbo_weight`.
+    """Return the p for which RBO's top d ranks have a weight: the inverse of `rbo_weight`.
 
-    weight: what they are to carry, between 0 and 1.
+    weight: the weight of the top d ranks, between 0 and 1.
     d: a depth, from 1.
 
     >>> round(rbo_p(0.8555854467, 10), 6)
@@ -82,13 +83,8 @@ def rbo_p(weight: float, d: int) -> float:
     return middle
 
 
-def _constant(value: float) -> pl.Expr:
-    """A number to divide a query's value by (see `parts.constant`)."""
-    return of_query("n_a") * 0 + value
-
-
 def _in_common(k: pl.Expr | int | None) -> pl.Expr:
-    """Documents in the top k of both."""
+    """Count the documents in the top k of both rankings."""
     depth = pl.max_horizontal("rank_a", "rank_b")
     shared = pl.col("rank_a").is_not_null() & pl.col("rank_b").is_not_null()
     return total(where(shared if k is None else shared & (depth <= k)))
@@ -108,11 +104,11 @@ def _shortest() -> pl.Expr:
 
 @registered()
 def overlap(k: int | None = None) -> Value:
-    """The share of the top k that two rankings have in common.
+    """Compute the share of the top k that two rankings have in common.
 
     > X_k / k, X_k = documents in the top k of both
 
-    Without k, of as many as the shorter ranking has.
+    Without k, k is the length of the shorter ranking.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"y": 3, "x": 2, "w": 1}}
     >>> rf.agree(a, b, "overlap@2")["overlap@2"]
@@ -120,12 +116,12 @@ def overlap(k: int | None = None) -> Value:
     """
     if k is None:
         return Ratio(_in_common(_SHORTER), _shortest())
-    return Ratio(_in_common(k), _constant(k))
+    return Ratio(_in_common(k), constant(k, "n_a"))
 
 
 @registered()
 def jaccard(k: int | None = None) -> Value:
-    """Documents in the top k of both, as a share of those in the top k of either.
+    """Compute the share of the documents in the top k of either ranking that are in both.
 
     > X_k / |top k of either|
 
@@ -139,13 +135,12 @@ def jaccard(k: int | None = None) -> Value:
 
 @registered(synonyms=("ao", "sim"))
 def average_overlap(k: int | None = None, *, weights: Sequence[float] | None = None) -> Value:
-    """The overlap, averaged over all depths down to k: what is shared near the top counts more.
+    """Average the overlap over all depths down to k, so that the top ranks count more.
 
     > Σ over d ≤ k of w_d X_d / d, ÷ Σ over d ≤ k of w_d (w_d = 1 unless given)
 
-    Without k, down to the end of the shorter ranking. With `weights` of your own, one for each
-    depth from 1 on, it is the mean by weight: Webber's SIM, `sim(weights=[3, 2, 1])`; depths that
-    have no weight do not count.
+    Without k, down to the end of the shorter ranking. `weights`: a weight for each depth from 1 on,
+    for a weighted mean, `sim(weights=[3, 2, 1])` (Webber's SIM). Deeper depths do not count.
 
     >>> a, b = {"q": {"x": 3, "y": 2}}, {"q": {"y": 3, "x": 2}}
     >>> rf.agree(a, b, "average_overlap@2")["average_overlap@2"]
@@ -157,10 +152,12 @@ def average_overlap(k: int | None = None, *, weights: Sequence[float] | None = N
         values = _checked_weights(weights)[:k]
         depths = np.arange(1, len(values) + 1)
         weight = _DEPTH.replace_strict(depths, values, default=0.0, return_dtype=pl.Float64)
-        return Ratio(_over_depths("broken", weight, values), _constant(math.fsum(values)))
+        return Ratio(_over_depths("broken", weight, values), constant(math.fsum(values), "n_a"))
     if k is None:
         return Ratio(total(where(_DEPTH <= _SHORTER, pl.col("agreement"))), _shortest())
-    return Ratio(_over_depths("broken", pl.lit(1.0), np.ones(_checked_depth(k))), _constant(k))
+    return Ratio(
+        _over_depths("broken", pl.lit(1.0), np.ones(_checked_depth(k))), constant(k, "n_a")
+    )
 
 
 def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
@@ -173,21 +170,21 @@ def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _checked_depth(k: int) -> int:
-    """A cutoff, refused where there are too many depths down to it to hold their weights."""
+    """Return a cutoff; refuse it if the weights of all depths need too much memory."""
     if k > _DEEPEST:
         raise MetricParameterError(f"a cutoff must be at most {_DEEPEST:,} here, not {k:,}.")
     return k
 
 
 def _over_depths(ties: RboTies, weight: pl.Expr, weights: NDArray[np.float64]) -> pl.Expr:
-    """Σ over as many depths as there are weights of agreement(d) · weight(d).
+    """Sum agreement(d) · weight(d) over as many depths as there are weights.
 
     `weight` is the weight of a row. Beyond the rankings nothing new is shared.
     """
     k = len(weights)
     inside = (_DEPTH <= _LONGER) & (k >= _DEPTH)
     all_weight = math.fsum(weights / np.arange(1, k + 1))
-    beyond = _constant(all_weight) - total(where(inside, weight / _DEPTH))
+    beyond = constant(all_weight, "n_a") - total(where(inside, weight / _DEPTH))
     beyond = pl.when(_longest() < k).then(of_query("n_shared") * beyond).otherwise(0.0)
     return total(where(inside, _agreement(ties) * weight)) + beyond
 
@@ -197,36 +194,36 @@ def _agreement(ties: RboTies) -> pl.Expr:
 
 
 def _end(k: int | None) -> pl.Expr:
-    """Per row: the depth at which both rankings have ended, or k."""
+    """Return for each row the depth at which both rankings have ended, or k."""
     return _LONGER if k is None else pl.min_horizontal(_LONGER, pl.lit(k))
 
 
 def _seen(ties: RboTies, k: int | None, p: float) -> pl.Expr:
-    """Σ over the depths that are seen of agreement(d) · p^d."""
+    """Sum agreement(d) · p^d over the depths down to the end of both rankings, or to k."""
     return total(where(_end(k) >= _DEPTH, _agreement(ties) * power(p, _DEPTH)))
 
 
 @registered()
 def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Rank-biased overlap: agreement at every depth, the top weighing most; 1 is identical.
+    """Compute rank-biased overlap: the agreement at every depth, weighted towards the top.
 
     > at k: (1−p) Σ over d ≤ k of p^(d−1) X_d / d; else rbo_ext
 
-    p is the chance that a reader goes on to the next depth: the top 10 carry 97% of the weight with
-    p = 0.8, 86% with 0.9 and 67% with 0.95 (`rf.rbo_weight(p, d)`, and of="rank" for one rank;
-    `rf.rbo_p(weight, d)` gives the p for a wanted weight).
+    p is the probability that a reader goes on to the next depth. The top 10 have 97% of the weight
+    with p = 0.8, 86% with 0.9 and 67% with 0.95: see `rf.rbo_weight(p, d)` and, for the p that
+    gives a weight, `rf.rbo_p(weight, d)`.
 
-    Without k it is `rbo_ext`: what follows after the ends of the lists is taken to agree as what
-    was seen does. At k it is truncated, a sum that ends there and a lower bound: even identical
-    lists have less than 1. `rbo_ext@k` extrapolates from depth k instead. Whatever follows, endless
-    lists have at least `rbo_min` and at most `rbo_min` + `rbo_res`; at k, as if they were known to
-    depth k only.
+    Without k, this is `rbo_ext`: after the ends of the lists, agreement is assumed to go on as
+    before. With k, the sum ends at depth k and is a lower bound: even identical lists have less
+    than 1 (`rbo_ext@k` extrapolates instead). Whatever follows after the ends of the lists, or
+    after depth k, the value is at least `rbo_min` and at most `rbo_min` + `rbo_res`.
 
-    `ties`: "broken" as in a run; as published by Corsi and Urbano (2024), "w" (tied documents share
-    a place, as in sports), "a" (each counts in part, by how far a depth reaches into the tie) or
-    "b" (as "a", making up for the information that ties lose: never less than "a"); or "mean", the
-    mean over all orders of the ties. "a" is that mean where lists are equally long; below the end
-    of a shorter list, it counts the documents to come in part as well.
+    `ties`: "broken" orders documents with equal scores as in a run. "w", "a" and "b" are the
+    variants of Corsi and Urbano (2024). With "w", tied documents share a rank, as in sports. With
+    "a", each counts in part, by how far a depth reaches into the tie. "b" corrects "a" for the
+    information that ties lose, and is never less. "mean" is the mean over all orders of the ties;
+    it equals "a" where lists are equally long. Below the end of a shorter list, "a" also counts the
+    documents to come in part.
 
     >>> lists = {"q": {"x": 3, "y": 2, "z": 1}}
     >>> round(rf.agree(lists, lists, "rbo(p=0.8)")["rbo(p=0.8)"], 12)
@@ -241,11 +238,11 @@ def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Va
 
 @registered()
 def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Rank-biased overlap, extrapolated from the ends of the lists, or from depth k.
+    """Compute rank-biased overlap, extrapolated beyond the ends of the lists, or beyond depth k.
 
     > Webber et al. (2010), eq. 32; at k: rbo@k + p^k X_k / k where both lists reach k
 
-    What follows is taken to agree as what was seen does. `p` and `ties` as in rbo.
+    Agreement is assumed to go on as before. `p` and `ties` as in rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_ext")["rbo_ext"], 10)
@@ -269,7 +266,7 @@ def _extrapolated(k: int | None, p: float, ties: RboTies) -> pl.Expr:
 
 @registered(higher_is_better=False)
 def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Rank-biased distance: 0 for identical rankings.
+    """Compute rank-biased distance: 0 for identical rankings.
 
     > 1 − rbo_ext
 
@@ -281,22 +278,22 @@ def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> Value:
 
 
 def _in_common_at_end(ties: RboTies, k: int | None) -> pl.Expr:
-    """X at the end of what is seen; of a tie that k cuts, as much as the agreement there says."""
+    """Return X at the end of both rankings, or at k; a tie that k cuts counts in part."""
     return total(where(_end(k) == _DEPTH, _agreement(ties) * _DEPTH))
 
 
 def _tail(inside: pl.Expr, p: float) -> pl.Expr:
-    """Σ over all depths but the ones inside of p^d / d."""
+    """Sum p^d / d over all depths except the ones inside."""
     return -math.log1p(-p) - total(where(inside, power(p, _DEPTH) / _DEPTH))
 
 
 @registered()
 def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """The least that rank-biased overlap can be, whatever follows after the ends of the lists.
+    """Compute the least rank-biased overlap, whatever follows after the ends of the lists.
 
     > (1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]
 
-    At k, whatever follows after depth k. `p` and `ties` as in rbo.
+    At k, the least whatever follows after depth k. `p` and `ties` as in rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_min")["rbo_min"], 10)
@@ -309,12 +306,11 @@ def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 @registered(higher_is_better=False)
 def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Return how much rank-biased overlap can still grow through documents below the lists' ends.
+    """Compute how much rank-biased overlap can grow by documents after the ends of the lists.
 
     > Webber et al. (2010), eq. 30: the largest rank-biased overlap less the least
 
-    At k, by what follows after depth k; this has no mean over all orders (ties="mean"). `p` and
-    `ties` as in rbo.
+    At k, by documents after depth k; ties="mean" is refused then. `p` and `ties` as in rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_res")["rbo_res"], 10)
@@ -338,7 +334,7 @@ def _top(column: str, k: int | None) -> pl.Expr:
 
 
 def _pairs(k: int | None) -> tuple[pl.Expr, pl.Expr, pl.Expr, pl.Expr]:
-    """Concordant, discordant, tied only in b, tied only in a."""
+    """Count the pairs that are concordant, discordant, tied only in b, and tied only in a."""
     names = ("concordant", "discordant", "tied_in_b", "tied_in_a")
     concordant, discordant, tied_b, tied_a = (total(_top(name, k)) for name in names)
     return concordant, discordant, tied_b, tied_a
@@ -349,19 +345,19 @@ def _compared(k: int | None) -> pl.Expr:
 
 
 def _share(above: pl.Expr, below: pl.Expr) -> pl.Expr:
-    """A quotient; undefined where the divisor is 0."""
+    """Divide; the result is undefined where the divisor is 0."""
     return Ratio(above, below, empty=None).expr
 
 
 @registered(synonyms=("kendall", "tau", "kendalltau"), bounds=(-1.0, 1.0))
 def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") -> Value:
-    """Kendall's τ: pairs of documents in the same order less those in opposite order.
+    """Compute Kendall's τ: pairs of documents in the same order, less pairs in opposite order.
 
     > (C − D) / √(pairs untied in a · pairs untied in b); a: / n(n−1)/2; c: · 2m/(n²(m−1))
 
     `variant`: "b" corrects for ties on both sides, "a" does not, "c" is for scales of different
-    length. Over the documents that both rankings have (at k: in their top k). Undefined for fewer
-    than 2, or where all are tied.
+    length. Only documents that both rankings have (at k: in their top k) are compared. Undefined
+    for fewer than 2 of them, or where all are tied.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"x": 3, "z": 2, "y": 1}}
     >>> round(rf.agree(a, b, "kendall_tau")["kendall_tau"], 6)
@@ -382,13 +378,13 @@ def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") 
 
 @registered(bounds=(-1.0, 1.0))
 def tau_ap(k: int | None = None) -> Value:
-    """τ_AP (Yilmaz et al. 2008): Kendall's τ in which mistakes near the top weigh more.
+    """Compute τ_AP (Yilmaz et al. 2008): Kendall's τ in which mistakes near the top weigh more.
 
     > 2/(n−1) · Σ over i ≥ 2 of C(i)/(i−1) − 1, walking b
 
-    Walks down the second ranking and asks at each document how many of those above it belong there
-    by the first, the reference; not symmetric. Ties are broken as in a run. Undefined for fewer
-    than 2 compared documents.
+    C(i) counts the documents above rank i of b, the second ranking, that are above the same
+    document in a, the reference. Not symmetric. Ties are broken as in a run. Undefined for fewer
+    than 2 documents that both rankings have.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"x": 3, "z": 2, "y": 1}}
     >>> rf.agree(a, b, "tau_ap")["tau_ap"]
@@ -402,9 +398,9 @@ def tau_ap(k: int | None = None) -> Value:
 
 @registered(synonyms=("spearman_rho", "spearmanr"), bounds=(-1.0, 1.0))
 def spearman(k: int | None = None) -> Value:
-    """Spearman's ρ: the correlation of ranks among the documents that both rankings have.
+    """Compute Spearman's ρ: the correlation of ranks of the documents that both rankings have.
 
-    > Pearson's r of ranks, ties sharing the mean of theirs
+    > Pearson's r of ranks, where tied documents share their mean rank
 
     Undefined for fewer than 2 compared documents, or where all are tied in one of the rankings.
 
@@ -423,11 +419,11 @@ def spearman(k: int | None = None) -> Value:
 
 @registered(synonyms=("pearsonr",), bounds=(-1.0, 1.0))
 def pearson(k: int | None = None) -> Value:
-    """Pearson's r of the scores of the documents that both rankings have.
+    """Compute Pearson's r of the scores of the documents that both rankings have.
 
     > Σ dx·dy / √(Σ dx² Σ dy²), d = score − mean
 
-    Undefined for fewer than 2, for equal scores throughout, and for rankings without scores.
+    Undefined for fewer than 2 documents, if all scores of a ranking are equal, or without scores.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"x": 6, "y": 4, "z": 2}}
     >>> round(rf.agree(a, b, "pearson")["pearson"], 12)
@@ -443,12 +439,13 @@ def _correlation(xy: pl.Expr, xx: pl.Expr, yy: pl.Expr) -> pl.Expr:
 
 @registered(higher_is_better=False)
 def ndpm(k: int | None = None) -> Value:
-    """Normalised distance-based performance measure (Yao 1995): 0 is perfect, 1 is reversed.
+    """Compute the normalised distance-based performance measure (Yao 1995): 0 is perfect.
 
     > (2 · contradicted + tied only in b) / (2 · pairs untied in a)
 
     The first ranking (or the judgments) is the reference; the second is the system. A pair that the
-    system ties costs half of one that it contradicts. Undefined if the reference ties all pairs.
+    system ties costs half as much as one that it contradicts. 1 is the reversed order. Undefined
+    if the reference ties all pairs.
 
     >>> truth = {"q": {"v": 5, "w": 4, "x": 4, "y": 2, "z": 1}}
     >>> system = {"q": {"v": 3, "w": 4, "x": 2, "y": 2, "z": 1}}
@@ -461,12 +458,13 @@ def ndpm(k: int | None = None) -> Value:
 
 @registered(average="micro")
 def fcp(k: int | None = None, *, ties: Literal["half", "discordant", "ignore"] = "half") -> Value:
-    """Fraction of concordant pairs (Koren and Sill 2013): pairs that the system orders rightly.
+    """Compute the fraction of concordant pairs, which the system orders rightly (FCP).
 
     > concordant / comparable pairs, those untied in a
 
-    The first ranking (or the judgments) is the reference. `ties`: a pair that only the system ties
-    counts "half", as "discordant", or not at all ("ignore"). Pooled over queries by default.
+    After Koren and Sill (2013). The first ranking (or the judgments) is the reference. `ties`: a
+    pair that only the system ties counts "half", as "discordant", or not at all ("ignore"). The
+    summary divides the sums over all queries by default.
 
     >>> truth = {"q": {"v": 5, "w": 4, "x": 4, "y": 2, "z": 1}}
     >>> system = {"q": {"v": 3, "w": 4, "x": 2, "y": 2, "z": 1}}

@@ -1,7 +1,8 @@
 """Measure what all lists together retrieve of the catalogue: expressions over the documents frame.
 
-x(d): lists that show document d in their top k; U lists show anything. These are no averages over
-queries: they are made of the counts of documents, which add up over pieces of the input.
+x(d) is the number of lists that have document d in their top k; U is the number of lists that are
+not empty. These metrics are no averages over queries: they are computed from counts of documents,
+which add up over batches.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ registered = partial(Registration, family="The catalogue", frame="documents")
 
 
 def counted(k: int | None) -> pl.Expr:
-    """x(d)."""
+    """Return x(d) for each document."""
     return ColumnRequest("shown", k=k).expr
 
 
 def lists(k: int | None) -> pl.Expr:
-    """U."""
+    """Return U."""
     return ColumnRequest("lists", k=k).expr.first()
 
 
@@ -35,7 +36,7 @@ def coverage(k: int | None = None, *, count: bool = False) -> Value:
     > documents shown / documents in the catalogue
 
     The catalogue is `catalogue`, else `items`, else the documents of `train`; documents that are
-    not in it do not count. `count`: how many documents were shown, whatever the catalogue.
+    not in it do not count. `count`: the number of documents shown, whatever the catalogue.
 
     >>> documents.select(coverage(k=2)).item(), documents.select(coverage(k=2, count=True)).item()
     (0.5, 3.0)
@@ -49,12 +50,12 @@ def coverage(k: int | None = None, *, count: bool = False) -> Value:
 
 @registered(higher_is_better=False)
 def gini(k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalogue") -> Value:
-    """Compute how unequally documents are retrieved: 0, all alike; towards 1, few take everything.
+    """Compute how unequally documents are retrieved: 0 if all alike, near 1 if few take all.
 
     > Σ (2j − n − 1) x_(j) / (n Σ x), x ascending
 
-    Over the catalogue, where those that nobody is shown count with 0 (LensKit); over="shown": over
-    documents that are shown at all, with n − 1 for n below the line (Evidently).
+    Over the catalogue, where documents that no list shows count with 0 (LensKit); over="shown":
+    over the documents that any list shows, with n − 1 as the divisor instead of n (Evidently).
 
     >>> documents.select(gini(k=2)).item()
     0.5833333333333334
@@ -69,7 +70,7 @@ def gini(k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalog
 
 @registered(synonyms=("distributional_coverage", "shannon_entropy"), bounds=(0.0, None))
 def entropy(k: int | None = None) -> Value:
-    """Compute how evenly documents are retrieved: the entropy, in bits, of the document at a rank.
+    """Compute how evenly documents are retrieved, as the entropy of their shares in bits.
 
     > −Σ p log2 p, p = x / Σ x
 
@@ -86,11 +87,11 @@ def entropy(k: int | None = None) -> Value:
 
 @registered(synonyms=("personalization",))
 def personalisation(k: int) -> Value:
-    """Compute how much two lists differ: 1 less the mean shared part of the top k.
+    """Compute how much the lists of two queries differ: 1 less the mean overlap of the top k.
 
     > 1 − Σ x(x − 1) / (k U (U − 1))
 
-    Every pair of lists counts, without any being looked at. Agrees with Evidently.
+    This is the mean over all pairs of lists, computed from counts. Agrees with Evidently.
 
     >>> documents.select(personalisation(k=2)).item()
     0.5
@@ -107,14 +108,14 @@ def exposure_gap(
     by: str,  # noqa: ARG001 (the frame has a row for each of its values)
     target: Literal["catalogue", "train"] = "catalogue",
 ) -> Value:
-    """Compute the distance between the exposure of an attribute's values and their size.
+    """Compute how far the exposure of an attribute's values is from their share of documents.
 
     > √(JSD(exposure, target)), exposure = Σ 1 / log2(rank + 1) by value
 
-    The Jensen–Shannon distance (of logarithms of base 2: from 0, alike, to 1, apart) of the shares
-    of exposure over all lists from the shares of the catalogue's documents, or of interactions in
-    `train` (target="train"). A document with several values counts for each with an equal part,
-    one without any not at all.
+    The Jensen–Shannon distance (base 2: 0 for equal shares, 1 for disjoint ones) compares the
+    shares of exposure over all lists with the shares of the documents in the catalogue, or of the
+    interactions in `train` (target="train"). A document with several values counts for each in
+    equal parts; a document without a value does not count.
 
     >>> items = pl.DataFrame({"doc_id": ["a", "b", "c", "d"], "genre": ["x", "x", "y", "y"]})
     >>> run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"b": 2.0, "a": 1.0}}
@@ -135,6 +136,6 @@ def _shares(amount: pl.Expr) -> pl.Expr:
 
 
 def _divergence(share: pl.Expr, reference: pl.Expr) -> pl.Expr:
-    """Σ p log2(p / q)."""
-    # The share of nothing at all is NaN, which is above everything.
+    """Sum p log2(p / q), where p is the share."""
+    # Shares of a sum of 0 are NaN, and polars orders NaN above all numbers.
     return pl.when(share > 0).then(share * (share / reference).log(2)).otherwise(0.0).sum()

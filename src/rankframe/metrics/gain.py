@@ -1,6 +1,7 @@
 """Score graded relevance: every document has a gain, discounted by rank.
 
-Negative grades gain nothing. The ideal ordering is by grade, over all judged documents.
+g_i is the grade of the document at rank i; negative grades gain nothing. The ideal list has all
+judged documents in the order of their grades.
 """
 
 from __future__ import annotations
@@ -43,37 +44,42 @@ EXPONENTIAL: Final = {"gain": "exp2"}
 _IDEAL = {"all": "ideal_rank", "retrieved": "ideal_rank_retrieved"}
 
 
-def gain_of(grade: pl.Expr, gain: Gain) -> pl.Expr:
-    """Return the gain of a grade: the grade itself, 2^grade − 1, or the value in a mapping."""
-    positive = grade.clip(lower_bound=0)
+def gain_of(grade: pl.Expr, gain: Gain, min_grade: float | None = None) -> pl.Expr:
+    """Return the gain of a grade: the grade itself, 2^grade − 1, or the value in a mapping.
+
+    Grades below `min_grade` gain nothing.
+    """
     if gain == "linear":
-        return positive
-    if gain == "exp2":
-        return power(2, positive) - 1
+        gained = grade.clip(lower_bound=0)
+    elif gain == "exp2":
+        gained = power(2, grade.clip(lower_bound=0)) - 1
+    else:
+        grades, gains = _gain_steps(gain)
+        # A grade without a gain must not pass unnoticed: NaN spoils the value.
+        mapped = grade.replace_strict(grades, gains, default=math.nan, return_dtype=pl.Float64)
+        gained = pl.when(grade <= 0).then(0.0).otherwise(mapped)
+    return gained if min_grade is None else where(grade >= min_grade, gained)
+
+
+def _gain_steps(gain: Mapping[float, float]) -> tuple[list[float], list[float]]:
+    """Return the grades above 0 in ascending order, and the gain of each."""
     if odd := [g for g, value in gain.items() if float(g) <= 0 and float(value) != 0]:
         raise MetricParameterError(f"a grade of {odd[0]:g} gains nothing: only those above 0 do.")
-    steps = sorted((float(g), float(value)) for g, value in gain.items() if float(g) > 0)
-    values = [value for _, value in steps]
-    if values != sorted(values) or (values and values[0] < 0):
+    steps = {float(g): float(gain[g]) for g in sorted(gain) if float(g) > 0}
+    gains = list(steps.values())
+    if gains != sorted(gains) or min(gains, default=0) < 0:
         raise MetricParameterError(
             f"gains must not be negative nor fall as grades rise, as they do in {dict(gain)!r}."
         )
-    # A grade without a gain must not pass unnoticed: NaN spoils the value.
-    return (
-        pl.when(grade <= 0)
-        .then(0.0)
-        .otherwise(
-            grade.replace_strict(
-                [g for g, _ in steps], values, default=math.nan, return_dtype=pl.Float64
-            )
-        )
-    )
+    return list(steps), gains
 
 
 def discounted(
-    gain: pl.Expr, rank: str, discount: Discount = "log2", base: float | None = None
+    gain: pl.Expr, rank: str, discount: Discount | None = "log2", base: float | None = None
 ) -> pl.Expr:
-    """Divide a gain by the discount of its rank."""
+    """Divide a gain by the discount of its rank, if there is one."""
+    if discount is None:
+        return gain
     place = pl.col(rank)
     if discount == "jarvelin":
         base = 2.0 if base is None else base
@@ -84,25 +90,22 @@ def discounted(
     return gain / (place + 1).log(2 if discount == "log2" else math.e)
 
 
-def gain_rows(gain: Gain, min_grade: float | None) -> pl.Expr:
-    """Return the gain of each judgment; 0 below `min_grade`."""
-    rows = gain_of(pl.col(RELEVANCE), gain)
-    return rows if min_grade is None else where(pl.col(RELEVANCE) >= min_grade, rows)
-
-
-def _cg(rank: str, k: int | None, gained: pl.Expr) -> pl.Expr:
-    return total(where(within(k, rank), gained))
-
-
 def _dcg(
-    rank: str, k: int | None, gained: pl.Expr, discount: Discount, base: float | None
+    rank: str,
+    k: int | None,
+    gain: Gain,
+    min_grade: float | None,
+    discount: Discount | None,
+    base: float | None = None,
 ) -> pl.Expr:
-    return _cg(rank, k, discounted(gained, rank, discount, base))
+    """Sum the discounted gains of the judged documents whose place in a ranking is at most k."""
+    gained = gain_of(pl.col(RELEVANCE), gain, min_grade)
+    return total(where(within(k, rank), discounted(gained, rank, discount, base)))
 
 
 @registered(bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True)
 def cg(k: int | None = None, *, gain: Gain = "linear", min_grade: float | None = None) -> Value:
-    """Cumulative gain: the grades of the top k, added up.
+    """Compute cumulative gain: the sum of the grades in the top k.
 
     > Σ over i ≤ k of g_i
 
@@ -111,7 +114,7 @@ def cg(k: int | None = None, *, gain: Gain = "linear", min_grade: float | None =
     >>> frame.select(cg(k=3)).item()
     4.0
     """
-    return _cg(RANK, k, gain_rows(gain, min_grade))
+    return _dcg(RANK, k, gain, min_grade, None)
 
 
 @registered(exponential=EXPONENTIAL, monotone=True)
@@ -122,7 +125,7 @@ def ncg(
     ideal: Literal["all", "retrieved"] = "all",
     min_grade: float | None = None,
 ) -> Value:
-    """Cumulative gain as a share of the best possible, whatever the order within the top k.
+    """Compute cumulative gain as a share of the best possible one; order in the top k is ignored.
 
     > cg@k ÷ cg@k of the ideal list
 
@@ -131,8 +134,8 @@ def ncg(
     >>> frame.select(ncg(k=3)).item()
     0.8
     """
-    gained = gain_rows(gain, min_grade)
-    return Ratio(_cg(RANK, k, gained), _cg(_IDEAL[ideal], k, gained))
+    ideal_cg = _dcg(_IDEAL[ideal], k, gain, min_grade, None)
+    return Ratio(_dcg(RANK, k, gain, min_grade, None), ideal_cg)
 
 
 @registered(
@@ -146,19 +149,19 @@ def dcg(
     base: float | None = None,
     min_grade: float | None = None,
 ) -> Value:
-    """Discounted cumulative gain of the top k.
+    """Compute discounted cumulative gain: the sum of the grades in the top k, discounted by rank.
 
     > Σ over i ≤ k of gain(g_i) / log2(i + 1)
 
     `gain`: "linear" (the grade itself), "exp2" (2^g − 1, after Burges) or a mapping {grade: gain}.
-    `discount`: "log2" is log2(i + 1), "ln" is ln(i + 1): by a factor of log2(e) = 1.4427 more.
-    "jarvelin" is 1 down to the rank `base` (2 unless given), then the logarithm of i to that base.
+    `discount`: "log2" is log2(i + 1); "ln" is ln(i + 1), with which dcg is log2(e) = 1.4427 times
+    as large; "jarvelin" is 1 down to the rank `base` (default 2), then log_base(i).
     `min_grade`: lower grades gain nothing.
 
     >>> frame.select(dcg(k=3)).item()
     3.5
     """
-    return _dcg(RANK, k, gain_rows(gain, min_grade), discount, base)
+    return _dcg(RANK, k, gain, min_grade, discount, base)
 
 
 @registered(bounds=(0.0, None), exponential=EXPONENTIAL, monotone=True)
@@ -170,14 +173,14 @@ def ideal_dcg(
     base: float | None = None,
     min_grade: float | None = None,
 ) -> Value:
-    """The discounted cumulative gain that a perfect list would have.
+    """Compute the discounted cumulative gain of a perfect list.
 
     > Σ over i ≤ k of gain(g_i) / log2(i + 1), in the best order
 
     >>> round(frame.select(ideal_dcg(k=3)).item(), 6)
     4.13093
     """
-    return _dcg("ideal_rank", k, gain_rows(gain, min_grade), discount, base)
+    return _dcg("ideal_rank", k, gain, min_grade, discount, base)
 
 
 @registered(synonyms=("ndcg_cut",), presets={"ndcg_burges": EXPONENTIAL}, exponential=EXPONENTIAL)
@@ -190,34 +193,32 @@ def ndcg(
     ideal: Literal["all", "retrieved"] = "all",
     min_grade: float | None = None,
 ) -> Value:
-    """Discounted cumulative gain as a share of the best possible: 1 is a perfect list.
+    """Compute discounted cumulative gain as a share of the best possible one: 1 is a perfect list.
 
     > dcg@k ÷ dcg@k of the ideal list
 
     The ideal list holds all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
     ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. The other
-    parameters are those of dcg; ranx's `ndcg_burges` is gain="exp2", its `-l2` is min_grade=2.
+    parameters are explained at dcg; ranx's `ndcg_burges` is gain="exp2", its `-l2` is min_grade=2.
 
-    The base of the logarithm cancels for log(i + 1), whatever the gain, exp2 too: "log2" and "ln"
-    are the same nDCG. It does not for "jarvelin", where it says down to which rank nothing is
-    discounted, nor in dcg and ideal_dcg.
+    "log2" and "ln" give the same nDCG, as the base of the logarithm cancels, whatever the gain.
+    With "jarvelin" it does not cancel: `base` is the rank down to which nothing is discounted.
 
     >>> round(frame.select(ndcg(k=3)).item(), 6)
     0.847267
     """
-    gained = gain_rows(gain, min_grade)
-    best = _dcg(_IDEAL[ideal], k, gained, discount, base)
-    return Ratio(_dcg(RANK, k, gained, discount, base), best)
+    ideal_dcg = _dcg(_IDEAL[ideal], k, gain, min_grade, discount, base)
+    return Ratio(_dcg(RANK, k, gain, min_grade, discount, base), ideal_dcg)
 
 
 @registered(exponential=True, monotone=True)
 def err(k: int | None = None, *, max_grade: float | None = None) -> Value:
-    """Expected reciprocal rank: where a reader who stops at a satisfying document would stop.
+    """Compute the expected reciprocal rank at which a reader finds a satisfying document.
 
     > Σ over i ≤ k of (1/i)·P_i·Π over j < i of (1 − P_j), P = (2^g − 1)/2^gmax
 
-    gmax is the largest grade in the judgments unless `max_grade` says otherwise. Agrees with
-    gdeval when gmax does.
+    P_i is the probability that the document at rank i satisfies the reader, who then stops. gmax is
+    the largest grade in the judgments, or `max_grade`. Agrees with gdeval for the same gmax.
 
     >>> round(frame.select(err()).item(), 6)
     0.880208
@@ -227,7 +228,7 @@ def err(k: int | None = None, *, max_grade: float | None = None) -> Value:
 
 @registered(exponential=True)
 def nerr(k: int | None = None, *, max_grade: float | None = None) -> Value:
-    """Expected reciprocal rank as a share of the best possible.
+    """Compute expected reciprocal rank as a share of the best possible one.
 
     > err@k ÷ err@k of the ideal list
 
@@ -249,12 +250,12 @@ def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
 
 @registered(average="micro")
 def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> Value:
-    """Breese's half-life utility: each rating above neutral counts, half as much every α ranks.
+    """Compute half-life utility (Breese): ratings above neutral, halved every few ranks.
 
-    > Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ the same of the ideal list
+    > Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ this sum for the ideal list
 
-    α is `half_life` (> 1), d is `neutral`. The summary is Σ utilities / Σ best utilities, as Breese
-    defined it; `average=macro` gives the mean of the queries' ratios.
+    α is `half_life` (> 1), d is `neutral`. The summary is Σ utilities / Σ best utilities over all
+    queries, as Breese defined it; `average=macro` gives the mean of the queries' ratios.
 
     >>> round(frame.select(r_score()).item(), 6)
     0.815106
@@ -279,12 +280,12 @@ def rbp(
     max_grade: float | None = None,
     rel: float | None = None,
 ) -> Value:
-    """Rank-biased precision: the gain of a reader who goes on to the next document with chance p.
+    """Compute rank-biased precision: the gain of a reader who goes on with probability p.
 
     > (1 − p) Σ over relevant i of p^(i − 1)
 
-    Binary by default, from grade `rel`; with `gain` "linear" or "exp2", graded, whatever the level
-    of relevance, and scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
+    Binary by default: relevant from grade `rel` on. With `gain` "linear" or "exp2", every grade
+    above 0 counts, scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
 
     >>> round(frame.select(rbp(p=0.5)).item(), 6)
     0.625
@@ -306,41 +307,41 @@ def rbp_residual(*, p: float = 0.8) -> Value:
 
     > p^n + (1 − p) Σ over unjudged i of p^(i − 1)
 
-    Unknown are the unjudged documents in the list and everything past its end.
+    Documents past the end of the list count as unjudged too.
 
     >>> round(frame.select(rbp_residual(p=0.5)).item(), 6)
     0.3125
     """
     check_between("p", p, 0, 1)
-    # All ranks there are weigh 1 together, so what is not judged weighs the rest.
+    # The weights of all ranks add up to 1: unjudged documents have the rest.
     return 1 - (1 - p) * total(where(within(None), power(p, pl.col(RANK) - 1)))
 
 
-# Deeper places weigh less than rounding takes; the larger p, the deeper that is.
+# Ranks with less weight than this are lost in rounding; the larger p, the deeper they are.
 _NOTHING: Final = 1e-18
 _LARGEST_P: Final = 0.99995
-# So many ranks are added up.
+# The largest number of ranks that are added up.
 _DEEPEST: Final = 1_000_000
 
 
 @registered(exponential=EXPONENTIAL, monotone=True)
 def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) -> Value:
-    """Scaled dcg: as a share of a list with the largest grade at each of its k ranks.
+    """Compute dcg as a share of the dcg of k documents with the largest grade.
 
     > Σ over i ≤ k of gain(g_i) / log2(i + 1), ÷ Σ over i ≤ k of gain(gmax) / log2(i + 1)
 
-    Queries with few good documents cannot reach 1, as they do in ndcg: what is scaled is the
-    dcg, by the same number for every query. `gain` as in dcg. gmax is the largest grade in the
-    judgments unless `max_grade` says otherwise. Without a cutoff, k is 10. 0 if gmax gains nothing.
+    The divisor is equal for all queries, so that queries with few good documents cannot reach 1, as
+    they can in ndcg. `gain` as in dcg. gmax is the largest grade in the judgments, or `max_grade`.
+    Without a cutoff, k is 10. 0 if gmax gains nothing.
 
     >>> round(frame.select(sdcg(k=3)).item(), 6)
     0.547492
     """
     check_between("k", k, 1, _DEEPEST, closed=True)
     ranks = math.fsum(1 / np.log2(np.arange(2, k + 2)))
-    gained = total(where(within(k), discounted(gain_rows(gain, None), RANK)))
+    gained = _dcg(RANK, k, gain, None, "log2")
     best = largest(gain_of(largest_grade(max_grade), gain) * ranks)
-    # Both are sums, and each rounds in its own way.
+    # Both are sums with rounding errors of their own.
     return Ratio(pl.min_horizontal(gained, best), best)
 
 
@@ -348,15 +349,16 @@ def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) 
     synonyms=("compatibility",), decimals="p", parameter_synonyms={"normalize": "normalised"}
 )
 def compat(*, p: float = 0.95, normalised: bool = True, rel: float | None = None) -> Value:
-    """Compatibility (Clarke et al. 2021): rank-biased overlap with the ideal list closest to it.
+    """Compute compatibility (Clarke et al. 2021): rank-biased overlap with the closest ideal list.
 
-    > Σ over i ≤ D of p^(i − 1) X_i / i, ÷ the same of the ideal list; X_i = documents in the top i
+    > Σ over i ≤ D of p^(i − 1) X_i / i, ÷ this sum for the ideal list; X_i = documents in the top i
       of both lists, D = max(n, R)
 
-    The ideal list holds the relevant documents by grade, those of equal grade in the order of the
-    run; it may be a list of preferences, of which only the top counts. p is the chance that a
-    reader goes on to the next rank. `normalised=false` divides by Σ p^(i − 1) instead, so that a
-    short ideal list cannot reach 1. 0 where nothing is relevant. Agrees with ir_measures' `Compat`.
+    The ideal list holds the relevant documents by grade, and documents of equal grade in the order
+    of the run. Grades may express preferences, of which the top matters most. p is the probability
+    that a reader goes on to the next rank. `normalised=false` divides by Σ p^(i − 1) instead, so
+    that a short ideal list cannot reach 1. 0 where nothing is relevant. Agrees with ir_measures'
+    `Compat`.
 
     >>> round(frame.select(compat(p=0.8)).item(), 6)
     0.737488
@@ -373,7 +375,7 @@ def compat(*, p: float = 0.95, normalised: bool = True, rel: float | None = None
 
 
 def _weight(first: pl.Expr, last: pl.Expr, p: float) -> pl.Expr:
-    """Σ of p^(i − 1)/i over the ranks from the first to the last."""
+    """Sum p^(i − 1)/i over the ranks from the first to the last."""
     tails = _tails(p)
 
     def from_here(rank: pl.Expr) -> pl.Expr:
@@ -385,7 +387,7 @@ def _weight(first: pl.Expr, last: pl.Expr, p: float) -> pl.Expr:
 
 @cache
 def _tails(p: float) -> NDArray[np.float64]:
-    """Σ over i ≥ m of p^(i − 1)/i for m = 1, 2, …, until it is next to nothing."""
+    """Return Σ over i ≥ m of p^(i − 1)/i for m = 1, 2, …, until it is next to nothing."""
     depth = max(math.ceil(math.log(_NOTHING * (1 - p)) / math.log(p)), 1)
     places = np.arange(1, depth + 1)
     return np.cumsum((p ** (places - 1.0) / places)[::-1])[::-1]

@@ -62,12 +62,12 @@ def precision(
     denominator: Literal["k", "retrieved"] = "k",
     rel: float | None = None,
 ) -> Value:
-    """Share of the top k that is relevant.
+    """Compute the share of the top k that is relevant.
 
     > found(k) / k
 
-    A list shorter than k is not excused, as in trec_eval; `denominator="retrieved"` divides by
-    min(k, n) instead. Without k: by n, and 0 for an empty list.
+    The divisor is k also if the list is shorter, as in trec_eval; `denominator="retrieved"` divides
+    by min(k, n) instead. Without k, n divides, and an empty list has 0.
 
     >>> frame.select(precision(k=4)).item()
     0.5
@@ -77,7 +77,7 @@ def precision(
 
 @registered(synonyms=("r",), monotone=True)
 def recall(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Share of the relevant documents found in the top k.
+    """Compute the share of the relevant documents that are in the top k.
 
     > found(k) / R
 
@@ -91,7 +91,7 @@ def recall(k: int | None = None, *, rel: float | None = None) -> Value:
 
 @registered(synonyms=("f1_score",), monotone=True)
 def f1(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Harmonic mean of precision and recall at k.
+    """Compute the harmonic mean of precision and recall at k.
 
     > 2·P·R / (P + R) = 2·found(k) / (k + R)
 
@@ -105,7 +105,7 @@ def f1(k: int | None = None, *, rel: float | None = None) -> Value:
 
 @registered(synonyms=("f_beta", "f_score"), monotone=True)
 def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> Value:
-    """Weighted harmonic mean of precision and recall at k: recall counts β times as much.
+    """Compute the harmonic mean of precision and recall at k; recall counts β times as much.
 
     > (1 + β²)·P·R / (β²·P + R)
 
@@ -124,11 +124,12 @@ def _f_measure(k: int | None, beta: float, rel: float | None) -> Ratio:
 
 @registered(synonyms=("rprec", "r-precision"))
 def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> Value:
-    """Precision at the depth where a perfect list would end: the number of relevant documents.
+    """Compute precision at the depth R, the number of relevant documents.
 
     > found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)
 
-    `multiple`: at a multiple m of that depth. Agrees with trec_eval's `Rprec` and `Rprec_mult`.
+    A perfect list would end there. `multiple`: precision at m times that depth. Agrees with
+    trec_eval's `Rprec` and `Rprec_mult`.
 
     >>> round(frame.select(r_precision()).item(), 6)
     0.666667
@@ -146,7 +147,7 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> Value:
 
 @registered(synonyms=("relative_p", "set_relative_p"), monotone=True)
 def relative_precision(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Hits in the top k as a share of the most that could be there.
+    """Compute the relevant documents in the top k as a share of the most that could be there.
 
     > found(k) / min(k, R)
 
@@ -161,11 +162,12 @@ def relative_precision(k: int | None = None, *, rel: float | None = None) -> Val
 
 @registered(synonyms=("fallout",), higher_is_better=False)
 def fall_out(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Share of the retrieved non-relevant documents that stand in the top k.
+    """Compute the share of the retrieved non-relevant documents that are in the top k.
 
     > non-relevant in the top k / non-relevant retrieved
 
-    Unjudged documents are non-relevant. Undefined (null) where all that was retrieved is relevant.
+    Unjudged documents are non-relevant. Undefined (null) where all retrieved
+    documents are relevant.
 
     >>> frame.select(fall_out(k=3)).item()
     0.5
@@ -175,7 +177,7 @@ def fall_out(k: int | None = None, *, rel: float | None = None) -> Value:
 
 @registered(synonyms=("set_p", "setp"), monotone=True)
 def set_precision(*, rel: float | None = None) -> Value:
-    """Share of everything retrieved that is relevant.
+    """Compute the share of all retrieved documents that are relevant.
 
     > found(n) / n
 
@@ -187,7 +189,7 @@ def set_precision(*, rel: float | None = None) -> Value:
 
 @registered(synonyms=("set_r", "setr"), monotone=True)
 def set_recall(*, rel: float | None = None) -> Value:
-    """Share of the relevant documents that was retrieved at all.
+    """Compute the share of the relevant documents that were retrieved, at any rank.
 
     > found(n) / R
 
@@ -199,9 +201,11 @@ def set_recall(*, rel: float | None = None) -> Value:
 
 @registered(synonyms=("setf",), number="x", parameter_synonyms={"beta": "x"}, monotone=True)
 def set_f(*, x: float = 1.0, rel: float | None = None) -> Value:
-    """F measure of the whole retrieved set; x weighs recall, as in trec_eval's `set_F.x`.
+    """Compute the F measure of all retrieved documents; x weighs recall.
 
     > (x + 1)·P·R / (R + x·P)
+
+    As in trec_eval's `set_F.x`.
 
     >>> round(frame.select(set_f()).item(), 6)
     0.571429
@@ -212,7 +216,7 @@ def set_f(*, x: float = 1.0, rel: float | None = None) -> Value:
 
 @registered(synonyms=("set_ap", "setap"), monotone=True)
 def set_map(*, rel: float | None = None) -> Value:
-    """Precision times recall of the whole retrieved set.
+    """Compute precision times recall of all retrieved documents.
 
     > found(n)² / (n · R)
 
@@ -221,18 +225,18 @@ def set_map(*, rel: float | None = None) -> Value:
     >>> round(frame.select(set_map()).item(), 6)
     0.333333
     """
-    found = sum_hits(None, rel)
-    return Ratio(found * found, retrieved() * relevant_count(rel))
+    hits = sum_hits(None, rel)
+    return Ratio(hits * hits, retrieved() * relevant_count(rel))
 
 
 @counted()
 def judged(k: int | None = None) -> Value:
-    """Share of the top k that was judged at all; 0 for an empty list.
+    """Compute the share of the top k that has a judgment; 0 for an empty list.
 
     > judged in the top k / min(k, n)
 
-    Low values warn: the other metrics take unjudged documents for non-relevant. Ledgers,
-    comparisons and the gate mean this metric where they say how much was judged.
+    A low value is a warning, as other metrics count unjudged documents as non-relevant. Ledgers,
+    comparisons and the gate show this metric.
 
     >>> frame.select(judged(k=4)).item()
     0.75
@@ -242,12 +246,12 @@ def judged(k: int | None = None) -> Value:
 
 @counted(synonyms=("hole", "holes"), higher_is_better=False)
 def unjudged(k: int | None = None) -> Value:
-    """Share of the top k that nobody judged; 0 for an empty list.
+    """Compute the share of the top k that has no judgment; 0 for an empty list.
 
     > 1 − judged@k
 
-    Known as `hole@k`. Judged is what has a judgment of this query. (BEIR's own function passes over
-    documents that were judged for any query.)
+    Known as `hole@k`. A document is judged if this query has a judgment of it. (For BEIR's own
+    function, a judgment of any query is enough.)
 
     >>> frame.select(unjudged(k=4)).item()
     0.25
@@ -262,7 +266,7 @@ def unjudged(k: int | None = None) -> Value:
     average="sum",
 )
 def num_retrieved() -> Value:
-    """Documents that the run returned; the summary is the sum.
+    """Count the documents that the run returned; the summary is the sum.
 
     > n
 
@@ -274,7 +278,7 @@ def num_retrieved() -> Value:
 
 @counted(synonyms=("num_rel", "numrel"), bounds=(0.0, None), average="sum", monotone=True)
 def num_relevant(*, rel: float | None = None) -> Value:
-    """Relevant documents in the judgments; the summary is the sum.
+    """Count the relevant documents in the judgments; the summary is the sum.
 
     > R
 
@@ -286,7 +290,7 @@ def num_relevant(*, rel: float | None = None) -> Value:
 
 @counted(synonyms=("num_rel_ret", "numrelret"), bounds=(0.0, None), average="sum", monotone=True)
 def num_relevant_retrieved(*, rel: float | None = None) -> Value:
-    """Relevant documents that the run returned; the summary is the sum.
+    """Count the relevant documents that the run returned; the summary is the sum.
 
     > found(n)
 
@@ -300,7 +304,7 @@ def num_relevant_retrieved(*, rel: float | None = None) -> Value:
     synonyms=("num_nonrel_judged_ret",), bounds=(0.0, None), average="sum", higher_is_better=False
 )
 def num_nonrelevant_judged_retrieved(*, rel: float | None = None) -> Value:
-    """Documents that were returned and judged non-relevant (a negative grade does not count).
+    """Count the retrieved documents with a non-relevant grade of at least 0.
 
     > judged non-relevant documents retrieved
 

@@ -1,10 +1,8 @@
-"""Define what a metric is: a registered function, and the metric that somebody asks for.
+"""Define what a metric is: a registered function, and the metric that a user asks for.
 
-`@registered(…)` turns one function into a documented, named metric. What a metric has to say of
-itself
-is said there, once; the public names, the name parser, the command line's reference, the
-documentation and the common tests read it. A `Metric` is one of these with its parameters, or a
-user's own expression.
+`@registered(…)` turns a function into a documented metric with a name. It declares every property
+of the metric once, for public names, the name parser, the command line, the documentation and the
+common tests. A `Metric` is a registered metric with parameters, or an expression of the user's.
 """
 
 from __future__ import annotations
@@ -53,10 +51,9 @@ class Facts:
     """Hold what a metric declares about itself."""
 
     family: Family
-    # what it looks at: a run beside judgments (of documents, or of groups), what it shows (of each
-    # query, or of each document over all queries), or two rankings
+    # the frame that it is an expression over
     frame: Frame = "judged"
-    # other names that are read; aliases are those of them that are functions of rankframe too
+    # other names that the parser accepts; aliases are functions of rankframe as well
     synonyms: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     # names that mean the metric with some of its parameters set
@@ -77,38 +74,38 @@ class Facts:
     # a higher grade in its cutoff never lowers a query's value, and an unjudged document is worth
     # what one of grade 0 is
     monotone: bool = False
-    # it compares the documents of all queries with each other: the input must come as a whole, and
-    # the average is over the sums
+    # it compares documents of different queries: the input is evaluated as a whole, and the average
+    # is a ratio of sums over queries
     pooled: Condition = False
     # it computes 2 to the power of a grade
     exponential: Condition = False
-    # over documents: it looks at values of the attribute `by`, a row each (the values frame)
+    # over documents: its frame has a row for each value of the attribute `by` (the values frame)
     by_value: bool = False
-    # over documents: it counts distinct ones, of which a jackknife says too much
+    # over documents: it counts distinct documents, so that a jackknife overstates its error
     distinct: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition(Facts):
-    """A registered metric."""
+    """Describe a registered metric."""
 
     name: str
-    # its value for one query, from checked parameters
+    # returns its value for one query, from checked parameters
     build: Callable[..., pl.Expr | Ratio]
-    # what users call: the same as an expression
+    # the public function, which returns the value as an expression
     function: Callable[..., pl.Expr]
 
     def __reduce__(self) -> tuple[Callable[[str], Definition], tuple[str]]:
-        return registered_metric, (self.name,)  # wherever it is unpickled, it is the same
+        return registered_metric, (self.name,)  # functions are not pickled: look the name up
 
     def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
         """Tell whether a property holds with these parameters."""
         if isinstance(condition, bool):
             return condition
-        return all(
-            params.get(name, self.parameters[name].default) == value
-            for name, value in condition.items()
-        )
+        for name, value in condition.items():
+            if params.get(name, self.parameters[name].default) != value:
+                return False
+        return True
 
     @property
     def other_names(self) -> tuple[str, ...]:
@@ -199,12 +196,11 @@ class Registration(Facts):
 def _checked(key: str, value: Any, kind: Any) -> Any:
     """Return the value as the parameter's type has it, or refuse it and name what it takes."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    number = _is_number(value)
-    whole = number and float(value).is_integer() and abs(value) <= _LARGEST
-    if int in kinds and whole:
-        return int(value)
-    if float in kinds and number:
-        return float(value) if abs(value) > _EXACT else value
+    if is_number(value):
+        if int in kinds and float(value).is_integer() and abs(value) <= _LARGEST:
+            return int(value)
+        if float in kinds:
+            return value if isinstance(value, int) and abs(value) <= _EXACT else float(value)
     if kinds == (str,) and isinstance(value, bool | int):  # as it is written
         return str(value).lower()
     if value is None and NoneType in kinds:
@@ -215,9 +211,12 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
             accepted |= {repr(c): isinstance(value, str) and value == c for c in get_args(part)}
         elif get_origin(part) is Sequence:
             listed = isinstance(value, list | tuple)
-            accepted["a list of numbers"] = listed and all(map(_is_number, value))
+            accepted["a list of numbers"] = listed and all(map(is_number, value))
         elif get_origin(part) is Mapping:
-            gains = isinstance(value, Mapping) and all(map(_is_gain, value, value.values()))
+            gains = isinstance(value, Mapping) and all(
+                is_number(number) and abs(number) <= LARGEST_WEIGHT
+                for number in (*value, *value.values())
+            )
             accepted[f"a number of at most {LARGEST_WEIGHT:g} for each grade"] = gains
         elif part is not NoneType:
             takes = part in (str, bool) and isinstance(value, part) and value != ""
@@ -231,20 +230,11 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
 _CALLED = {str: "a name", bool: "true or false", int: "a whole number", float: "a number"}
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and is_number(value)
-
-
-def _is_gain(grade: Any, gain: Any) -> bool:
-    """Tell whether both are finite numbers."""
-    return all(_is_number(value) and abs(value) <= LARGEST_WEIGHT for value in (grade, gain))
-
-
 @dataclass(frozen=True)
 class Gap:
     """Describe the gap between the averages of a metric over slices of queries."""
 
-    of: Metric
+    metric: Metric
     # an attribute of the queries
     by: str
     kind: GapKind = "range"
@@ -252,37 +242,35 @@ class Gap:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with its parameters, under the label that the user gave it."""
+    """Hold a metric with its parameters, under the label that the user gave it."""
 
     label: str
     average: Average = "macro"
     definition: Definition | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    # a user's own, where there is no definition; stored values have neither
+    # of a metric of the user's, which has no definition; stored values have neither
     expression: pl.Expr | None = None
     lower_is_better: bool = False
-    # of average="quantile": the share of queries that are below
+    # with average="quantile": the share of queries with values below
     q: float | None = None
-    # the frame that a user's own looks at; None: as its columns say
+    # the frame of a metric of the user's; None: the first frame that has its columns
     looks_at: Frame | None = None
-    # of a gap between slices, which has neither
+    # of a gap between slices, which has neither definition nor expression
     gap: Gap | None = None
 
-    # What follows from the above, worked out once.
-    # a user's own looks at the first frame that has its columns
+    # Derived from the fields above, once.
     frame: Frame = field(init=False)
-    # users' own are better when higher, unless they say otherwise
     higher_is_better: bool = field(init=False)
-    # it looks at judgments, of documents or of groups
+    # its frame has judgments, of documents or of subtopics
     of_judgments: bool = field(init=False)
-    # it looks at groups of judgments
+    # its frame has judgments of subtopics
     grouped: bool = field(init=False)
     # it needs all queries at once and so cannot be partitioned
     whole_input: bool = field(init=False)
     # it computes 2 to the power of a grade
     exponential: bool = field(init=False)
-    # the share of queries whose values are below its average, where that is what it is: a median,
-    # a quantile or the least value; None: it is made of sums
+    # the level of the quantile that its average is (a median, a quantile or the least value); None:
+    # its average is made of sums
     level: float | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -339,18 +327,18 @@ def metric(
 ) -> Metric:
     """Define a metric of your own, accepted wherever the name of a metric is.
 
-    expression: one number a query, over the judged frame (`rf.judge`), or, to compare two rankings
-        with `agree`, over the pair frame (`rf.pair`).
-    name: what results call it; without one, the expression has a name of its own: `.alias("…")`.
-    higher_is_better: which way `compare`, `diff`, `gate` and `report` look at it.
+    expression: one number for each query, over the judged frame (`rf.judge`); for `agree`, which
+        compares two rankings, over the pair frame (`rf.pair`).
+    name: its name in results (default: the name of the expression, `.alias("…")`).
+    higher_is_better: whether `compare`, `diff`, `gate` and `report` count higher values as better.
     average: how the values of queries become one number: by their mean ("macro"), "geometric"
-        mean, mean by weight ("weighted") or "sum"; for `evaluate` and `agree` also by their
-        "median", the least of them ("min") or what a tenth is below, "quantile(q=0.1)".
-    frame: what the expression looks at: "judged", "grouped", "shown" (`rf.retrieved`), or
-        "documents", one number over all queries; by default the first of these that has all of
-        its columns.
+        mean, weighted mean ("weighted") or "sum". `evaluate` and `agree` also take their "median",
+        minimum ("min") or a quantile, such as "quantile(q=0.1)".
+    frame: the frame that has the columns of the expression: "judged", "grouped", "shown"
+        (`rf.retrieved`), or "documents", for one number over all queries (default: the first of
+        these frames that has all columns).
 
-    A plain expression with a name is a metric too, of which more is better.
+    An expression with a name is a metric too, without `rf.metric`; its higher values are better.
 
     >>> first = rf.metric(pl.col("rank").min(), "first_rank", higher_is_better=False)
     >>> before, after = {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}
@@ -375,7 +363,7 @@ def metric(
         raise MetricParameterError(
             f"expression {label!r} stands for several columns. Give one expression for each."
         )
-    refuse_long(label)
+    refuse_long_name(label)
     if is_pattern(label):
         raise MetricParameterError(
             f"{label!r} is a pattern of names: give the expression another name."
@@ -414,7 +402,7 @@ def read_average(text: object, label: str) -> tuple[Average, float | None]:
     raise MetricParameterError(f"{label!r}: average={text!r} is not one of {listed}.")
 
 
-def refuse_long(name: str) -> None:
+def refuse_long_name(name: str) -> None:
     """Refuse a name that is too long to be meant, before it is parsed."""
     if len(name) > LONGEST_NAME:
         raise MetricParameterError(

@@ -1,8 +1,8 @@
 """Parse metric names: `"ndcg(gain=exp2)@10"`, `"nDCG@10"`, `"ndcg_cut_10"`, `"ndcg@10-l2"`.
 
-Four spellings are read: rankframe's own, and those of ranx, ir_measures and trec_eval.
-`"gap(ndcg@10, by=group)"` is how far a metric's averages over slices of queries are apart.
-A label in the results is the name as it was typed.
+rankframe, ranx, ir_measures and trec_eval spell names in different ways, and all four are accepted.
+`"gap(ndcg@10, by=group)"` is the gap between the averages of a metric over slices of queries. The
+label of a metric in results is its name as the user wrote it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any, TypeAlias, cast, get_args
 
 import polars as pl
@@ -21,20 +22,20 @@ from rankframe.core.errors import MetricParameterError, UnknownMetricError
 from rankframe.core.messages import did_you_mean, nearest, shorten, shown
 from rankframe.core.options import GapKind
 from rankframe.metrics import REGISTRY, Definition
-from rankframe.metrics.metric import Frame, Gap, Metric, metric, read_average, refuse_long
+from rankframe.metrics.metric import Frame, Gap, Metric, metric, read_average, refuse_long_name
 from rankframe.metrics.parts import Ratio
 
-# What users give where metrics are asked for: names, expressions, and what `rf.metric` makes.
+# Names, expressions, and metrics that `rf.metric` defines.
 MetricLike: TypeAlias = str | pl.Expr | Metric
 Metrics: TypeAlias = MetricLike | Iterable[MetricLike]
 
-# What other tools call a parameter of any metric, or a value of one.
+# Names that other tools have for a parameter, or for a value of a parameter.
 _PARAMETER_SYNONYMS = {"cutoff": "k", "gains": "gain"}
-# What they call the level that drops lower grades, as ranx's `-l2` does.
+# Their names of the level that drops lower grades, as ranx's `-l2` does.
 _LEVELS = ("min_rel", "rel_lvl")
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
-# What to say of a metric that does not belong here, by what it looks at.
+# Advice on a metric that the function does not take, by the frame of the metric.
 _ELSEWHERE = {
     "pair": "compares two rankings without judgments: see rf.agree, or `rankframe agree`.",
     "grouped": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
@@ -59,10 +60,13 @@ _ITEM = re.compile(
 def resolve(
     metrics: Metrics, *frames: Frame, any_average: bool = False, inner: bool = True
 ) -> list[Metric]:
-    """Return metrics over some frames (those of judgments) from names and expressions.
+    """Return metrics from names and expressions; each label may occur once.
 
-    `any_average`: also those that are no sums, such as a median. `inner`: also those that gaps are
-    of. Each label may be there once.
+    Args:
+        metrics: names, expressions, and metrics that `rf.metric` defines.
+        frames: the frames that the metrics may look at (default: the frames of judgments).
+        any_average: accept averages that are not made of sums, such as a median.
+        inner: add the metric of each gap.
 
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
@@ -85,7 +89,7 @@ def resolve(
                 "a metric is a name or a polars expression, not "
                 f"{type(request).__name__} {request!r}."
             )
-    resolved = with_inner(resolved) if inner else resolved
+    resolved = add_inner_metrics(resolved) if inner else resolved
     labels: set[str] = set()
     for each in resolved:
         label = repr(each.label)
@@ -105,14 +109,14 @@ def resolve(
     return resolved
 
 
-def with_inner(metrics: Sequence[Metric]) -> list[Metric]:
-    """Add the metrics that gaps are of, each before its gap, unless they are there already."""
-    labels = {metric.label for metric in metrics}
+def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:
+    """Add the metric of each gap before the gap, unless it is there already."""
+    labels = set(map(attrgetter("label"), metrics))
     complete: list[Metric] = []
     for each in metrics:
-        if each.gap is not None and each.gap.of.label not in labels:
-            labels.add(each.gap.of.label)
-            complete.append(each.gap.of)
+        if each.gap is not None and each.gap.metric.label not in labels:
+            labels.add(each.gap.metric.label)
+            complete.append(each.gap.metric)
         complete.append(each)
     return complete
 
@@ -123,7 +127,7 @@ def parse(text: str) -> list[Metric]:
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params
     {'gain': 'exp2', 'k': 10}
     """
-    refuse_long(text)
+    refuse_long_name(text)
     written = text.strip()
     if gap := _GAP.fullmatch(written):
         return _parse_gap(gap["inside"], written)
@@ -147,7 +151,7 @@ def parse(text: str) -> list[Metric]:
     in_brackets = parsed["params"] or ""
     for parameter, other in definition.becomes.items():
         definition = REGISTRY[other] if parameter in in_brackets else definition
-    params = _parameters(in_brackets, definition, text)
+    params = _parameters(in_brackets, definition, text) if in_brackets else {}
     number = definition.decimals if suffixed and definition.decimals else definition.number
     outside = {definition.level: float(level["level"])} if level else {}
     if twice := params.keys() & {*outside, *([] if numbers is None else [number])}:
@@ -210,7 +214,7 @@ def _parse_gap(inside: str, text: str) -> list[Metric]:
 
 
 def definition_of(name: str) -> Definition:
-    """Return the metric of a name, in any spelling; what it needs may be left out.
+    """Return the metric of a name, in any spelling; required parameters may be left out.
 
     >>> definition_of("diversity").name, definition_of("map_cut_10").name
     ('diversity', 'average_precision')
@@ -218,13 +222,13 @@ def definition_of(name: str) -> Definition:
     definition = _lookup(name)[0]
     if definition is None:
         first = parse(name)[0]
-        definition = (first if first.gap is None else first.gap.of).definition
+        definition = (first if first.gap is None else first.gap.metric).definition
     assert definition is not None  # a name always has one
     return definition
 
 
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
-    """Return the metric of that name, and the parameters that the name sets."""
+    """Return the metric of a name, and the parameters that the name sets."""
     key = base.strip().lower()
     for definition in REGISTRY.values():
         if key == definition.name or key in definition.synonyms or key in definition.presets:
@@ -260,7 +264,7 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
 
 
 def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]:
-    """Parse the parameters in brackets, under the names that the metric has for them."""
+    """Parse the parameters in brackets; names that other tools use become the metric's own."""
     params: dict[str, Any] = {}
     synonyms = _PARAMETER_SYNONYMS | dict.fromkeys(_LEVELS, definition.level)
     synonyms |= definition.parameter_synonyms
@@ -327,9 +331,10 @@ def signature(definition: Definition) -> str:
     defaults: list[str] = []
     for name, parameter in definition.parameters.items():
         value = parameter.default
-        if name not in ("k", "rel") and value is not inspect.Parameter.empty:
+        if name not in ("k", "rel"):
+            is_open = value is None or value is inspect.Parameter.empty
             text = f"{value:g}" if isinstance(value, float) else str(value).lower()
-            defaults.append(f"{name}={'…' if value is None else text}")
+            defaults.append(f"{name}={'…' if is_open else text}")
     if "rel" in definition.parameters:
         defaults.append("rel=…")
     body = f"({', '.join(defaults)})" if defaults else ""

@@ -1,4 +1,4 @@
-"""Metrics of where the relevant documents stand: average precision and its kin."""
+"""Measure at which ranks the relevant documents are: average precision and similar metrics."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def average_precision(
     denominator: Literal["relevant", "retrieved", "min"] = "relevant",
     rel: float | None = None,
 ) -> Value:
-    """Mean of the precisions at each relevant document; one that is not found counts 0.
+    """Average the precision at each relevant document; one that was not retrieved counts as 0.
 
     > Σ over relevant i ≤ k of found(i)/i, ÷ R
 
-    The mean over queries is MAP. Divided by R, as in trec_eval; `denominator="retrieved"` divides
-    by the relevant documents in the top k, `"min"` by min(R, k).
+    The mean over queries is MAP. The divisor is R, as in trec_eval; `denominator="retrieved"`
+    divides by the number of relevant documents in the top k, `"min"` by min(R, k).
 
     >>> round(frame.select(average_precision()).item(), 6)
     0.555556
@@ -64,11 +64,11 @@ def average_precision(
 
 @registered(synonyms=("ar", "mar"))
 def average_recall(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Mean of the recalls at every depth down to k.
+    """Average the recall at every depth down to k.
 
     > mean over i = 1..k of recall@i
 
-    k defaults to the length of the list; past its end recall stays what it was.
+    Without k, k is the length of the list. Past the end of a list, recall stays what it was.
 
     >>> round(frame.select(average_recall(k=2)).item(), 6)
     0.333333
@@ -99,8 +99,9 @@ def bpref(*, rel: float | None = None) -> Value:
 
     > (1/R) Σ over retrieved relevant of 1 − min(b, R)/min(N, R)
 
-    b is the number of judged non-relevant documents above; 1 where b = 0. A document with a
-    negative grade is neither. Agrees with trec_eval.
+    b counts the judged non-relevant documents above, N all of them; where b = 0, the term is 1. A
+    document with a negative grade counts as neither relevant nor non-relevant. Agrees with
+    trec_eval.
 
     >>> round(frame.select(bpref()).item(), 6)
     0.666667
@@ -117,7 +118,7 @@ def bpref(*, rel: float | None = None) -> Value:
 
 @registered()
 def infap(*, rel: float | None = None) -> Value:
-    """Average precision inferred from a judged sample of the pool.
+    """Infer average precision from a judged sample of the pool.
 
     > (1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)
 
@@ -139,12 +140,12 @@ def infap(*, rel: float | None = None) -> Value:
 
 @registered(synonyms=("iprec_at_recall",), number="recall")
 def iprec(*, recall: float = 0.1, rel: float | None = None) -> Value:
-    """Interpolated precision at a recall point.
+    """Compute interpolated precision at a level of recall.
 
-    > max precision at or beyond the rank where recall reaches the point
+    > max precision at or beyond the rank where recall reaches the level
 
-    The point is reached at the c-th relevant document, c = recall·R rounded half away from zero
-    (trec_eval 10; version 9 rounded otherwise). 0 if it is never reached.
+    The level is reached at the c-th relevant document, c = recall·R rounded half away from zero
+    (trec_eval 10; version 9 rounds differently). 0 if it is never reached.
 
     >>> round(frame.select(iprec(recall=0.5)).item(), 6)
     0.666667
@@ -156,21 +157,21 @@ def iprec(*, recall: float = 0.1, rel: float | None = None) -> Value:
 
 @registered(synonyms=("11pt_avg", "eleven_point_average"))
 def eleven_point(*, rel: float | None = None) -> Value:
-    """Interpolated precision averaged over eleven points of recall.
+    """Average interpolated precision over eleven levels of recall.
 
     > mean of iprec at recall 0, 0.1, …, 1
 
     >>> round(frame.select(eleven_point()).item(), 6)
     0.69697
     """
-    points = [_expr(iprec(recall=i / 10, rel=rel)) for i in range(11)]
+    points = [iprec(recall=i / 10, rel=rel) for i in range(11)]
     # One by one: sum_horizontal adds in an order that depends on the number of threads.
     return reduce(add, points) / constant(11)
 
 
 @registered(number="recall")
 def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> Value:
-    """Precision at the rank where recall first reaches a point; 0 if it never does.
+    """Compute precision at the rank where recall first reaches a level; 0 if it never does.
 
     > c / rank of the c-th relevant document, c = recall·R rounded
 
@@ -185,18 +186,14 @@ def precision_at_recall(*, recall: float = 0.5, rel: float | None = None) -> Val
 
 
 def _relevant_at(recall: float, rel: float | None) -> pl.Expr:
-    """Return the number of relevant documents at a recall point."""
+    """Return the number of relevant documents at a level of recall."""
     count = recall * ColumnRequest("relevant_total", rel=rel).expr
     return count.round(0, mode="half_away_from_zero")
 
 
-def _expr(value: pl.Expr | Ratio) -> pl.Expr:
-    return value.expr if isinstance(value, Ratio) else value
-
-
 @registered(bounds=(None, None))
 def yaap(*, rel: float | None = None) -> Value:
-    """Yet another average precision: Robertson's log-odds form, which averages better.
+    """Compute yet another average precision: its log-odds (Robertson), which average better.
 
     > log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i
 
@@ -232,14 +229,14 @@ def lag(*, missing: Literal["ignore", "end"] = "ignore", rel: float | None = Non
 
 @registered(synonyms=("roc_auc",), pooled={"pool": True})
 def auc(*, pool: bool = False, rel: float | None = None) -> Value:
-    """Area under the ROC curve of the retrieved list.
+    """Compute the area under the ROC curve of the retrieved list.
 
     > P(a relevant document outranks a non-relevant one), equal scores count ½
 
     Unjudged documents are non-relevant. Undefined (null) without a relevant or without a
-    non-relevant document. `pool=true` draws one curve over all judged queries by score, also those
-    that averages leave out: the summary is its area, and a query's value is how its relevant
-    documents fare against all non-relevant ones.
+    non-relevant document. `pool=true` draws one curve over all judged queries by score, including
+    queries that averages leave out. The summary is the area under this curve; the value of a query
+    compares its relevant documents with the non-relevant ones of all queries.
 
     >>> frame.select(auc()).item()
     0.75

@@ -30,7 +30,7 @@ _collected: ContextVar[Parts | None] = ContextVar("parts", default=None)
 
 @contextmanager
 def collecting() -> Iterator[Parts]:
-    """Make metric functions return expressions over parts, which are yielded, while it is open."""
+    """Let metric functions return expressions over parts, and collect the parts in a dict."""
     parts: Parts = {}
     token = _collected.set(parts)
     try:
@@ -58,7 +58,7 @@ def _reduce(rows: pl.Expr, how: Reduction) -> pl.Expr:
     parts = _collected.get()
     if parts is None:
         return {"sum": rows.sum, "max": rows.max, "first": rows.first}[how]()
-    # Whatever metric uses it, the same part has the same name.
+    # Equal parts of different metrics have equal names.
     name = f"_{how}_{blake2b(rows.meta.serialize(), digest_size=16).hexdigest()}"
     parts.setdefault(name, (rows, how))
     return pl.col(name)
@@ -66,7 +66,7 @@ def _reduce(rows: pl.Expr, how: Reduction) -> pl.Expr:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A metric that is one sum over another, so that it can also be averaged over the sums."""
+    """Hold a metric that is a ratio of two sums, so that the sums can also be averaged."""
 
     numerator: pl.Expr
     denominator: pl.Expr
@@ -132,13 +132,13 @@ def length(k: int | None) -> pl.Expr:
     return retrieved() if k is None else constant(k)
 
 
-def constant(value: float) -> pl.Expr:
+def constant(value: float, column: str = "retrieved") -> pl.Expr:
     """Return a number to divide a query's value by.
 
     Polars divides by a literal by multiplying by its reciprocal: 3 / 10 becomes
-    0.30000000000000004. A column is divided by truly.
+    0.30000000000000004. A column divides exactly; `column` is any one of the frame without nulls.
     """
-    return retrieved() * 0 + value
+    return of_query(column) * 0 + value
 
 
 def row_constant(value: float) -> pl.Expr:
@@ -154,9 +154,7 @@ def largest_grade(max_grade: float | None) -> pl.Expr:
 def power(base: float, exponent: pl.Expr) -> pl.Expr:
     """Raise a number to the power of a column, with bits that do not depend on its length.
 
-    The last bit of polars' `pow` can be another one in columns of a few rows.
-
-    Whole powers of 2 are exact.
+    The last bit of polars' `pow` differs in columns of a few rows. Whole powers of 2 are exact.
     """
     if base != 2:
         return (exponent * math.log(base)).exp()

@@ -1,8 +1,8 @@
 """Measure retrieved documents, judged or not: novelty, popularity, variety. Over the shown frame.
 
-`train` are interactions of queries (users) with documents (items) from before, `items` has the
-attributes of documents. N queries are in train, u(d) of them have document d. L documents are
-shown: min(k, n). Of a query that is shown nothing, these are undefined.
+`train` has earlier interactions of queries (users) with documents (items); `items` has attributes
+of documents. N queries are in `train`, and u(d) of them have document d. L = min(k, n) documents
+are shown. Values are undefined for queries that are shown none.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from rankframe.metrics.parts import (
 )
 
 registered = partial(Registration, family="What was shown", frame="shown")
-# What a place is worth.
+# The share of attention that a rank gets.
 _WORTH: Final = 1.0 / (pl.col(RANK) + 1).log(2)
 
 
 def within(k: int | None) -> pl.Expr:
-    """Rows of the top k; all without k."""
+    """Tell which rows are in the top k; without k, all are."""
     return pl.col(RANK) >= 1 if k is None else pl.col(RANK) <= k
 
 
 def among(k: int | None, value: pl.Expr | float = 1.0) -> pl.Expr:
-    """A value added up over the top k."""
+    """Sum a value over the top k."""
     return total(where(within(k), value))
 
 
 def mean_of(k: int | None, value: pl.Expr) -> Ratio:
-    """A value's mean over the documents shown; undefined where there are none."""
+    """Average a value over the documents shown; the mean of no documents is undefined."""
     return Ratio(among(k, value), among(k), empty=None)
 
 
 def surprise(*, count: str = "popularity", among_all: str = "train_queries") -> pl.Expr:
-    """−log2 of the share of queries that have the document; one that nobody has, as if one had."""
+    """Return −log2 of the share of queries that have the document, at least of one query."""
     return -(pl.col(count).clip(lower_bound=1) / pl.col(among_all)).log(2)
 
 
 def places(k: int | None) -> pl.Expr:
-    """K as a number to divide a query's value by; without k, how many documents are shown."""
+    """Return k, to divide a query's value by; without k, the number of documents shown."""
     return among(None) if k is None else constant(k)
 
 
@@ -61,13 +61,13 @@ def places(k: int | None) -> pl.Expr:
     bounds=(0.0, None),
 )
 def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
-    """Compute how rare the retrieved documents are: their self-information in train.
+    """Compute how rare the retrieved documents are in `train`: their self-information.
 
     > mean over the shown of −log2(u(d) / N)
 
     A document that nobody has in train counts as if one query had it. Needs `train`. Agrees with
-    RecTools' MeanInvUserFreq. `normalised`: divided by log2 N, 1 for what nobody has, added up and
-    divided by k: RePlay's Surprisal.
+    RecTools' MeanInvUserFreq. `normalised`: the sum of −log2(u(d) / N) / log2 N over the top k,
+    where a document that nobody has counts 1, divided by k (RePlay's Surprisal).
 
     >>> shown.select(novelty(k=2)).item()
     1.5
@@ -86,11 +86,11 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
     higher_is_better=False,
 )
 def popularity(k: int | None = None) -> Value:
-    """Compute how popular the retrieved documents are: queries that have them in train (ARP).
+    """Average the number of queries in `train` that have the retrieved documents (ARP).
 
     > mean over the shown of u(d)
 
-    Less counts as better: it says how far a system falls back on what everybody has. Needs
+    Lower is better: a high value means that a system retrieves what everybody has already. Needs
     `train`. Agrees with RecTools' AvgRecPopularity.
 
     >>> shown.select(popularity(k=2)).item()
@@ -101,12 +101,13 @@ def popularity(k: int | None = None) -> Value:
 
 @registered(synonyms=("aplt",))
 def long_tail(k: int | None = None, *, head: float = 0.8) -> Value:
-    """The share of what was shown that is not among the most popular documents (APLT).
+    """Compute the share of the retrieved documents outside the most popular ones (APLT).
 
     > share of the shown outside the head
 
-    The head are the most popular documents that make up `head` of all interactions in train; what
-    is equally popular is in the same part, and what nobody has is in the tail. Needs `train`.
+    The head is the most popular documents, which have the share `head` of all interactions in
+    train. Equally popular documents are on the same side; a document that nobody has is outside the
+    head. Needs `train`.
 
     >>> shown.select(long_tail(k=3)).item()
     0.3333333333333333
@@ -117,7 +118,7 @@ def long_tail(k: int | None = None, *, head: float = 0.8) -> Value:
 
 @registered(higher_is_better=False)
 def repeated(k: int | None = None) -> Value:
-    """The share of what was shown that the query has had before, in train.
+    """Compute the share of the retrieved documents that the query already has in `train`.
 
     > share of the shown that the query has in train
 
@@ -130,7 +131,7 @@ def repeated(k: int | None = None) -> Value:
 
 
 def _of_attribute(attribute: str, *columns: str) -> list[pl.Expr]:
-    """Return columns that are about an attribute of documents."""
+    """Return columns of an attribute of documents."""
     return [ColumnRequest(column, attribute=attribute).expr for column in columns]
 
 
@@ -142,11 +143,10 @@ def diversity(
 
     > distinct values among the shown / L
 
-    Distinct values by the number of documents; kind="entropy": −Σ p log2 p of the values;
-    kind="pairs": the mean distance of two documents, 1 where they differ (ILD by category), and
-    1 less the share of values in common (Jaccard) where each has a list of values. Documents
-    without a value are left out. Of one document, pairs is 0.
-    RePlay's CategoricalDiversity divides by k, not by L.
+    kind="entropy": −Σ p log2 p, p the share of a value. kind="pairs": the mean distance of two
+    documents, which is 1 if their values differ (ILD by category), or 1 less the share of values in
+    common (Jaccard) if documents have lists of values; a single document has 0. Documents without a
+    value are left out. RePlay's CategoricalDiversity divides by k, not by L.
 
     >>> shown.select(diversity(k=3, by="genre"), diversity(k=3, by="genre", kind="pairs")).row(0)
     (0.6666666666666666, 0.6666666666666666)
@@ -165,12 +165,12 @@ def diversity(
 
 @registered(bounds=(0.0, 2.0))
 def ild(k: int | None = None, *, vector: str) -> Value:
-    """Intra-list diversity: how far apart the vectors of two documents are that were shown.
+    """Compute intra-list diversity: the mean distance between the vectors of two documents.
 
     > mean over pairs of the shown of 1 − cosine
 
-    `vector` is a column of `items` with a list of numbers; the distance is 1 less the cosine.
-    Documents without a vector, or with one of length 0, are left out; one document alone is 0.
+    `vector` is a column of `items` with a list of numbers. Documents without a vector, or with a
+    vector of length 0, are left out; a single document has 0.
 
     >>> shown.select(ild(k=3, vector="vector")).item()
     0.6666666666666666
@@ -183,11 +183,11 @@ def ild(k: int | None = None, *, vector: str) -> Value:
 
 @registered()
 def unexpectedness(k: int | None = None) -> Value:
-    """Compute the share of the top k that another run, `reference`, does not have in its top k.
+    """Compute the share of the top k that is not in the top k of another run, `reference`.
 
-    > 1 − |shown ∩ top k of base| / k
+    > 1 − |top k ∩ top k of reference| / k
 
-    As in RePlay: places without a document count as unexpected. Needs `reference`.
+    Ranks without a document count as unexpected, as in RePlay. Needs `reference`.
 
     >>> shown.select(unexpectedness(k=2)).item()
     0.5
@@ -198,14 +198,14 @@ def unexpectedness(k: int | None = None) -> Value:
 
 @registered(bounds=(0.0, None), higher_is_better=False)
 def calibration(k: int | None = None, *, by: str) -> Value:
-    """Compute the divergence of the list's attribute mix from the query's mix in train (Steck).
+    """Compute how far the list's mix of an attribute is from the query's mix in `train` (Steck).
 
     > Σ p ln(p / q̃), q̃ = .99 q + .01 p
 
-    p: the shares of the values of an attribute of `items` among the query's rows in train, by
-    their counts; q: those among the documents shown. A document with several values counts for
-    each with an equal part. 0: the same mix. Needs `train` and `items`; undefined where no
-    document of either has a value.
+    p are the shares of the values of an attribute of `items` in the query's rows of train, by
+    count; q are their shares in the documents shown. A document with several values counts for each
+    in equal parts. 0: equal shares. Needs `train` and `items`; undefined where no document of
+    either has a value.
 
     >>> round(shown.select(calibration(k=2, by="genre")).item(), 12)
     0.683196849707
@@ -215,11 +215,11 @@ def calibration(k: int | None = None, *, by: str) -> Value:
 
 @registered(average="micro")
 def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
-    """The share of attention that documents with some value of an attribute get.
+    """Compute the share of attention that documents with a value of an attribute get.
 
     > Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all
 
-    A place r is worth 1 / log2(r + 1). Averaged over the sums: of all queries together.
+    The document at rank r gets 1 / log2(r + 1). The summary divides the sums over all queries.
 
     >>> shown.select(exposure_share(k=2, by="genre", value="drama")).item()
     0.38685280723454163
@@ -230,7 +230,7 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
 
 @registered(bounds=(0.0, 1.0))
 def serendipity(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Relevant documents that stand higher than their popularity would put them.
+    """Compute how much higher relevant documents rank than their popularity would put them.
 
     > mean over the shown of max(own − popular, 0) · relevant
 
@@ -253,11 +253,11 @@ def serendipity(k: int | None = None, *, rel: float | None = None) -> Value:
 def epc(
     k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
 ) -> Value:
-    """Expected popularity complement: relevant documents that few have (Vargas and Castells).
+    """Compute expected popularity complement: relevant documents that few queries have.
 
     > Σ rel · disc · (1 − u(d)/N) / Σ disc
 
-    disc = 1 / log2(r + 1). Needs judgments and `train`.
+    disc = 1 / log2(r + 1). After Vargas and Castells. Needs judgments and `train`.
 
     >>> round(shown.select(epc(k=2)).item(), 12)
     0.290139605426
@@ -269,11 +269,12 @@ def epc(
 def efd(
     k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
 ) -> Value:
-    """Expected free discovery: relevant documents that are rarely met (Vargas and Castells).
+    """Compute expected free discovery: relevant documents that are rare in `train`.
 
     > Σ rel · disc · −log2(count(d)/Σ count) / Σ disc
 
-    disc = 1 / log2(r + 1); what is not in train counts as met once. Needs judgments and `train`.
+    disc = 1 / log2(r + 1). A document that is not in train counts as one interaction. After Vargas
+    and Castells. Needs judgments and `train`.
 
     >>> round(shown.select(efd(k=2)).item(), 12)
     0.773705614469

@@ -1,10 +1,11 @@
-"""Subtopics, intents and facts: what a list covers of all that a query asks for.
+"""Measure how much of a query's subtopics, intents or facts a list covers.
 
-Judgments say which group a document is relevant to. J are the groups with a relevant document, w_j
-their weights (1 unless judgments have others), W = Σ w_j; rel_j(i) is 1 if the document at rank i
-is relevant to j, and c_j(i) counts the documents above it that are. A group is worth (1 − α) times
-as much each time that it was seen. An ideal list takes next, again and again, the document that is
-worth most; of equal ones that of the largest id, as ndeval has it.
+Judgments have a subtopic (the column `group`). J is the number of subtopics with a relevant
+document, w_j their weights (1 unless judgments have weights), and W = Σ w_j. rel_j(i) is 1 if the
+document at rank i is relevant to subtopic j, and c_j(i) counts the documents above it that are. A
+subtopic is worth (1 − α) times as much each time that it was seen. The ideal list is greedy: the
+next document is always the one that is worth most, and of equal ones the one with the largest id,
+as in ndeval.
 """
 
 from __future__ import annotations
@@ -45,22 +46,22 @@ def _relevant(rel: float | None) -> pl.Expr:
 
 
 def _weight(rel: float | None) -> pl.Expr:
-    """W: the weights of all groups with a relevant document."""
+    """Return W."""
     return total(where(ColumnRequest("first", rel=rel).expr, _WEIGHT))
 
 
 def _groups(rel: float | None) -> pl.Expr:
-    """J: how many groups have a relevant document."""
+    """Return J."""
     return of_query(ColumnRequest("groups", rel=rel).name)
 
 
 def _covered(k: int | None, rel: float | None) -> pl.Expr:
-    """Count the groups (or sum their weights) that have a relevant document in the top k."""
+    """Count the subtopics that have a relevant document in the top k."""
     return total(where(ColumnRequest("first", rel=rel).expr & within(k)))
 
 
 def _shrunk(base: float, times: pl.Expr) -> pl.Expr:
-    """A number from 0 to 1 to the power of a column; 0⁰ is 1, and halves are exact."""
+    """Raise a number from 0 to 1 to the power of a column; 0⁰ is 1, and halves are exact."""
     if base == 0:
         return (times == 0).cast(pl.Float64)
     return power(2, -times) if base == 0.5 else power(base, times)
@@ -74,8 +75,9 @@ def _novel(
     *,
     ideal: bool = False,
 ) -> pl.Expr:
-    """Σ over i ≤ k of Σ over j of w_j·rel_j(i)·(1 − α)^c_j(i) ÷ the discount of i; of the ideal
-    list, if that is asked for.
+    """Sum w_j·rel_j(i)·(1 − α)^c_j(i) ÷ the discount of i over all j and i ≤ k.
+
+    `ideal`: for the ideal list instead of the run.
     """
     check_between("alpha", alpha, 0, 1, closed=True)
     place, times = pl.col(RANK), ColumnRequest("above", rel=rel).expr
@@ -87,12 +89,26 @@ def _novel(
     return total(where(_relevant(rel) & inside, worth / discount(place)))
 
 
+def _share_of_ideal(
+    k: int | None, alpha: float, rel: float | None, discount: Callable[[pl.Expr], pl.Expr]
+) -> Ratio:
+    """Divide the sum of `_novel` by its value for the ideal list."""
+    novel = partial(_novel, k, alpha, rel, discount)
+    return Ratio(novel(), novel(ideal=True))
+
+
 def _logarithm(place: pl.Expr) -> pl.Expr:
     return (place + 1).log(2)
 
 
+def _patience(beta: float) -> Callable[[pl.Expr], pl.Expr]:
+    """Return the discount of a reader who goes on with probability β at every rank."""
+    check_between("beta", beta, 0, 1)
+    return lambda place: 1 / _shrunk(beta, place - 1)
+
+
 def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
-    """Return one group's gain, down to k, in a list whose documents are about every group."""
+    """Return the gain of one subtopic, down to k, if all documents are about every subtopic."""
     # Ranks that are worth less than 2^-60 of the first are lost in rounding.
     deepest = k if alpha in (0, 1) else int(np.ceil(-42 / np.log1p(-alpha)))
     if alpha == 1:
@@ -109,12 +125,12 @@ def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
 def alpha_dcg(
     k: int | None = None, *, alpha: float = ALPHA, norm: Norm = "most", rel: float | None = None
 ) -> Value:
-    """Discounted gain of groups, each worth less whenever it was seen before.
+    """Compute the discounted gain of subtopics, each worth less whenever it was seen before.
 
     > Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / log2(i + 1) ÷ W·Σ_{i≤k} (1 − α)^(i−1) / log2(i + 1)
 
-    Divided by what a list of documents that are all about every group would have, as ndeval does
-    (which does not at k = 1); `norm="none"` gives the sum itself, weights averaging 1.
+    The divisor is the sum for a list whose documents are all about every subtopic, as in ndeval
+    (which does not divide at k = 1). `norm="none"` gives the sum itself, with weights of mean 1.
 
     >>> round(grouped.select(alpha_dcg(k=2, norm="none")).item(), 6)
     1.946395
@@ -127,20 +143,17 @@ def alpha_dcg(
 
 @registered(synonyms=("alpha-ndcg", "α-ndcg", "alphandcg"), bounds=(0.0, None))
 def alpha_ndcg(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None) -> Value:
-    """Discounted gain of groups, each worth less whenever it was seen, as a share of the ideal.
+    """Compute the discounted gain of subtopics as a share of its value for the ideal list.
 
     > alpha_dcg@k ÷ alpha_dcg@k of the greedy ideal list
 
-    The ideal list is greedy, and so not always the best one: values a little above 1 are possible.
+    The greedy list is not always the best one: values a little above 1 are possible.
     Agrees with ndeval's `alpha-nDCG@k`.
 
     >>> round(grouped.select(alpha_ndcg(k=4)).item(), 6)
     0.808689
     """
-    return Ratio(
-        _novel(k, alpha, rel, _logarithm),
-        _novel(k, alpha, rel, _logarithm, ideal=True),
-    )
+    return _share_of_ideal(k, alpha, rel, _logarithm)
 
 
 @registered(synonyms=("err-ia",), bounds=(0.0, None), exponential={"gain": "exp2"})
@@ -152,14 +165,14 @@ def err_ia(
     norm: Norm = "most",
     rel: float | None = None,
 ) -> Value:
-    """Intent-aware expected reciprocal rank: how soon a reader of each group is satisfied.
+    """Compute intent-aware expected reciprocal rank: how soon each subtopic is satisfied.
 
     > Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / i ÷ W·Σ_{i≤k} (1 − α)^(i−1) / i; with gain=exp2: Σ_j
       w_j·err_j@k ÷ W
 
-    Divided by what a list of documents that are all about every group would have, as ndeval does
-    (which does not at k = 1); `norm="none"`: by W alone. `gain="exp2"` looks at grades instead, as
-    Chapelle does: the mean of the groups' `err`, in which neither alpha nor norm has a part.
+    The divisor is the sum for a list whose documents are all about every subtopic, as in ndeval
+    (which does not divide at k = 1); with `norm="none"`, it is W. `gain="exp2"` uses grades, after
+    Chapelle: the mean over subtopics of `err`, whatever alpha and norm.
 
     >>> round(grouped.select(err_ia(k=2, norm="none")).item(), 6)
     0.875
@@ -175,7 +188,7 @@ def err_ia(
 
 @registered(synonyms=("nerr-ia",), bounds=(0.0, None))
 def nerr_ia(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None) -> Value:
-    """Intent-aware expected reciprocal rank as a share of the ideal list's.
+    """Compute intent-aware expected reciprocal rank as a share of the ideal list's.
 
     > err_ia@k ÷ err_ia@k of the greedy ideal list
 
@@ -184,20 +197,12 @@ def nerr_ia(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = N
     >>> round(grouped.select(nerr_ia(k=4)).item(), 6)
     0.756303
     """
-    return Ratio(
-        _novel(k, alpha, rel, lambda place: place),
-        _novel(k, alpha, rel, lambda place: place, ideal=True),
-    )
-
-
-def _patient(alpha: float, beta: float, rel: float | None, *, ideal: bool = False) -> pl.Expr:
-    check_between("beta", beta, 0, 1)
-    return _novel(None, alpha, rel, lambda place: 1 / _shrunk(beta, place - 1), ideal=ideal)
+    return _share_of_ideal(k, alpha, rel, lambda place: place)
 
 
 @registered(bounds=(0.0, 1.0))
 def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> Value:
-    """Novelty- and rank-biased precision: a reader goes on with probability β at every rank.
+    """Compute novelty- and rank-biased precision: a reader goes on with probability β.
 
     > (1 − (1 − α)·β) / W · Σ_i β^(i−1) Σ_j w_j·rel_j(i)·(1 − α)^c_j(i)
 
@@ -206,12 +211,13 @@ def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -
     >>> grouped.select(nrbp()).item()
     0.6796875
     """
-    return Ratio((1 - (1 - alpha) * beta) * _patient(alpha, beta, rel), _weight(rel))
+    novel = _novel(None, alpha, rel, _patience(beta))
+    return Ratio((1 - (1 - alpha) * beta) * novel, _weight(rel))
 
 
 @registered(bounds=(0.0, None))
 def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> Value:
-    """Novelty- and rank-biased precision as a share of the ideal list's.
+    """Compute novelty- and rank-biased precision as a share of the ideal list's.
 
     > nrbp ÷ nrbp of the greedy ideal list
 
@@ -220,16 +226,16 @@ def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) 
     >>> round(grouped.select(nnrbp()).item(), 6)
     0.753247
     """
-    return Ratio(_patient(alpha, beta, rel), _patient(alpha, beta, rel, ideal=True))
+    return _share_of_ideal(None, alpha, rel, _patience(beta))
 
 
 @registered(synonyms=("map-ia",))
 def map_ia(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Intent-aware average precision: the mean of the groups' own, R_j documents relevant to each.
+    """Compute intent-aware average precision: the mean over subtopics.
 
     > Σ_j w_j·AP_j ÷ W, AP_j = Σ_{i≤k} rel_j(i)·(c_j(i) + 1) / i ÷ R_j
 
-    Agrees with ndeval's `MAP-IA`.
+    R_j counts the documents that are relevant to subtopic j. Agrees with ndeval's `MAP-IA`.
 
     >>> round(grouped.select(map_ia()).item(), 6)
     0.666667
@@ -242,11 +248,11 @@ def map_ia(k: int | None = None, *, rel: float | None = None) -> Value:
 
 @registered(synonyms=("p-ia", "precision-ia", "p_ia"))
 def precision_ia(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Intent-aware precision: the mean over groups of the share of the top k relevant to each.
+    """Compute intent-aware precision: the mean over subtopics of the share of the top k.
 
     > Σ_{i≤k} Σ_j w_j·rel_j(i) ÷ (k·W)
 
-    Without k: of all that was retrieved. Agrees with ndeval's `P-IA@k`.
+    Without k, over all retrieved documents. Agrees with ndeval's `P-IA@k`.
 
     >>> grouped.select(precision_ia(k=2)).item()
     0.75
@@ -258,7 +264,7 @@ def precision_ia(k: int | None = None, *, rel: float | None = None) -> Value:
 # Sums in another order: what is 1 may be a hair more.
 @registered(synonyms=("ndcg-ia",), bounds=(0.0, None), exponential={"gain": "exp2"})
 def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear") -> Value:
-    """Intent-aware nDCG: the mean of the groups' own, with the grades of each.
+    """Compute intent-aware nDCG: the mean over subtopics, with the grades of each.
 
     > Σ_j w_j·ndcg_j@k ÷ W
 
@@ -273,11 +279,11 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
 
 @registered(synonyms=("strec", "s-recall", "subtopic-recall", "i-rec"))
 def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Share of the groups that the top k has a relevant document of, whatever their weights.
+    """Compute the share of the subtopics with a relevant document in the top k.
 
-    > groups with a relevant document in the top k ÷ J
+    > subtopics with a relevant document in the top k ÷ J
 
-    0 where nothing is relevant. Agrees with ndeval's `strec@k`.
+    Weights do not count. 0 where nothing is relevant. Agrees with ndeval's `strec@k`.
 
     >>> grouped.select(subtopic_recall(k=1)).item()
     0.5
@@ -287,9 +293,11 @@ def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> Value:
 
 @registered()
 def any_of(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Return 1 if the top k has a relevant document of any group: one of the facts is enough.
+    """Return 1 if the top k has a relevant document of any subtopic, else 0.
 
-    > 1 if some group has a relevant document in the top k, else 0
+    > 1 if some subtopic has a relevant document in the top k, else 0
+
+    For questions that any one of several facts answers.
 
     >>> grouped.select(any_of(k=1)).item()
     1.0
@@ -299,11 +307,11 @@ def any_of(k: int | None = None, *, rel: float | None = None) -> Value:
 
 @registered()
 def all_of(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Return 1 if the top k has a relevant document of every group: all facts an answer needs.
+    """Return 1 if the top k has a relevant document of every subtopic, else 0.
 
-    > 1 if every group has a relevant document in the top k, else 0
+    > 1 if every subtopic has a relevant document in the top k, else 0
 
-    0 where nothing is relevant.
+    For answers that need all of several facts. 0 where nothing is relevant.
 
     >>> grouped.select(all_of(k=1)).item(), grouped.select(all_of(k=2)).item()
     (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""trec_eval's experimental metrics, by its definitions."""
+"""Define trec_eval's experimental metrics as trec_eval does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _grade() -> pl.Expr:
 
 
 def _dcg_so_far() -> pl.Expr:
-    """Rows come by rank: the DCG down to each one, and of the whole list on unretrieved rows."""
+    """Return the DCG down to the rank of each row, and of the whole list on unretrieved rows."""
     return where(within(None), discounted(_grade(), RANK)).cum_sum()
 
 
@@ -49,17 +49,17 @@ def _ideal_dcg_by_rank() -> pl.Expr:
 
 
 def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
-    """The value at a place counted from 1, or at the last one there is."""
+    """Return the value at a place counted from 1, or the last value if there are fewer."""
     return values.gather(pl.min_horizontal(place, pl.len().cast(pl.Int64)) - 1)
 
 
 @registered()
 def ndcg_rel() -> Value:
-    """The nDCG averaged over the ranks of the documents with a gain.
+    """Average the nDCG at the rank of each document with a gain.
 
     > mean over relevant documents of nDCG at each one's rank
 
-    One that was not retrieved counts with the nDCG of the whole list. Agrees with trec_eval.
+    A document that was not retrieved counts with the nDCG of the whole list. Agrees with trec_eval.
 
     >>> round(frame.select(ndcg_rel()).item(), 6)
     0.898178
@@ -73,12 +73,13 @@ def ndcg_rel() -> Value:
 
 @registered()
 def rndcg() -> Value:
-    """The nDCG averaged over the depths at which a perfect list would step down to the next grade.
+    """Average the nDCG at the depths where a perfect list steps down to a lower grade.
 
     > mean of nDCG at each rank where the ideal gain changes
 
-    A list that goes on past the last of those by more than one document adds its nDCG as a whole.
-    0 where no document is relevant, gains or not. Agrees with trec_eval's `Rndcg`.
+    A list that is longer than the last of these depths by more than one document adds the nDCG of
+    the whole list. 0 where no document is relevant, even if some have gains. Agrees with
+    trec_eval's `Rndcg`.
 
     >>> round(frame.select(rndcg()).item(), 6)
     0.923633
@@ -99,7 +100,7 @@ def rndcg() -> Value:
 
 @registered(synonyms=("bing",))
 def bin_g(*, rel: float | None = None) -> Value:
-    """Each relevant document counts less the more non-relevant ones stand above it.
+    """Sum relevant documents, discounted by the number of non-relevant ones above.
 
     > (1/R) Σ over relevant of 1 / log2(2 + non-relevant above)
 
@@ -114,7 +115,7 @@ def bin_g(*, rel: float | None = None) -> Value:
 
 @registered(synonyms=("g",))
 def g_measure() -> Value:
-    """Gain discounted by how much gain a perfect list would have had by then.
+    """Sum gains, discounted by how much more a perfect list would have gained so far.
 
     > Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal
 
@@ -141,7 +142,7 @@ def utility(
     collection: int | None = None,
     rel: float | None = None,
 ) -> Value:
-    """A price for each of the four cells of the contingency table of the retrieved set.
+    """Sum prices of hits, false alarms, misses and correct rejections.
 
     > a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)
 
@@ -164,7 +165,7 @@ def utility(
 
 @registered()
 def trec_rbp(*, p: float = 0.9) -> Value:
-    """Rank-biased precision as trec_eval 10 has it: graded, scaled query by query.
+    """Compute rank-biased precision as trec_eval 10 does: graded, and scaled for each query.
 
     > (1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1
 
@@ -180,26 +181,26 @@ def trec_rbp(*, p: float = 0.9) -> Value:
 
 @registered(synonyms=("rbp_resid",), higher_is_better=False)
 def trec_rbp_resid(*, p: float = 0.9) -> Value:
-    """Compute how much higher `trec_rbp` could be, as trec_eval 10 defines it.
+    """Compute how much higher `trec_rbp` could be if unjudged documents were relevant.
 
     > p^n + (1 − p) Σ over unjudged i of p^(i − 1), but 0 if no retrieved one is unjudged
 
-    Differs from `rbp_residual`: a negative grade is no judgment, and where all that was retrieved
-    is judged, what lies past the end of the list does not count either.
+    Differs from `rbp_residual`: a negative grade is no judgment, and where all retrieved documents
+    are judged, ranks past the end of the list do not count either.
 
     >>> round(frame.select(trec_rbp_resid(p=0.5)).item(), 6)
     0.3125
     """
     check_between("p", p, 0, 1)
     is_judged = within(None) & _judged()
-    # All ranks there are weigh 1 together, so what is not judged weighs the rest.
+    # The weights of all ranks add up to 1: unjudged documents have the rest.
     rest = 1 - (1 - p) * total(where(is_judged, power(p, pl.col(RANK) - 1)))
     return pl.when(retrieved() > total(where(is_judged))).then(rest).otherwise(0.0)
 
 
 @registered(synonyms=("unj",), higher_is_better=False)
 def trec_unj(k: int | None = None) -> Value:
-    """Share of the top k that is unjudged, as trec_eval 10 has it.
+    """Compute the share of the top k that is unjudged, as trec_eval 10 does.
 
     > unjudged in the top k / k
 
@@ -214,5 +215,5 @@ def trec_unj(k: int | None = None) -> Value:
 
 
 def _judged() -> pl.Expr:
-    """A negative grade says "in the pool, but not judged"."""
+    """Tell which rows are judged: a negative grade means "in the pool, but not judged"."""
     return pl.col(RELEVANCE) >= 0

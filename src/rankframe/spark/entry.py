@@ -44,7 +44,7 @@ from rankframe.io.inputs import (
     units_of,
 )
 from rankframe.io.opening import open_table
-from rankframe.io.queries import By, read_attributes, shared_columns_of
+from rankframe.io.queries import By, read_attributes
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.spark.driver import check_partitions, evaluate_on_cluster
 from rankframe.spark.inputs import Input, open_input, open_qrels, open_run, refuse_row_order
@@ -121,9 +121,7 @@ def evaluate(
     if policies.exclude_seen:
         documents = _without_seen(documents, train)
     inputs = [side for side in (judged, documents, train, reference) if side is not None]
-    refuse_absent_columns(
-        columns, *(side.scanned for side in inputs), queries=shared_columns_of(attributes)
-    )
+    refuse_absent_columns(columns, *(side.scanned for side in inputs), queries=attributes)
     passed = passed_inputs(policies, judgments=judged is not None)
     # What was read here is not sent again.
     sent = replace(policies, train=None, items=None, catalogue=None, reference=None)
@@ -139,7 +137,7 @@ def evaluate(
             for source in (policies.items, policies.catalogue)
         )
         trained = None if train is None else _count_trained(train)
-        candidates = Catalogue.of(trained, items, catalogue, columns)
+        candidates = Catalogue.from_inputs(trained, items, catalogue, columns)
         evaluation = evaluation.with_retrieved(candidates, passed, items_by=sliced)
     if judged is not None:
         evaluation = evaluation.with_max_grade(_checked_grades(averaged, judged))

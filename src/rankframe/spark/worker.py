@@ -21,7 +21,7 @@ from rankframe.core.errors import DuplicateError, RankframeError, naming_the_run
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.result import SMALL
-from rankframe.frames.side_inputs import beside
+from rankframe.frames.side_inputs import combine_sides
 from rankframe.io.batches import first_broken, quoted_keys
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import in_units
@@ -99,7 +99,7 @@ class EvaluatePartition:
             by_role = dict(zip(self.roles, frames, strict=True))
             sides = (by_role.get(role) for role in ("qrels", "train", "reference"))
             tables = [None if side is None else part_of(side, "qrels") for side in sides]
-            left, right = beside(*tables).frame.collect(), by_role["run"]
+            left, right = combine_sides(*tables).frame.collect(), by_role["run"]
         unit = getattr(self.evaluation.policies, "unit", None)
         if unit is not None:
             right = run_part(right, unit).frame.collect()

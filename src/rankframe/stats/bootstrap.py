@@ -1,10 +1,10 @@
-"""The bootstrap over queries, without a random number generator: every draw is a hash.
+"""Bootstrap over queries without a random number generator: every draw is a hash.
 
-What a replicate does with a query follows from (query_id, seed, replicate) alone, so that the same
-bits come out on any machine, in any order of rows and in any batches. Queries are put into at most
-`MOST_BUCKETS` buckets by the leading bits of their hashes, and buckets are drawn: up to that many
-queries have a bucket each; beyond it the cost no longer grows, and random buckets of random queries
-are as good as queries. (1,000 replicates of 10 metrics take 0.05 s at any size.)
+The weight of a query in a replicate depends only on (query_id, seed, replicate), so that results
+are equal on any machine, in any order of rows and in any batches. Queries are put into at most
+`MOST_BUCKETS` buckets by the leading bits of their hashes, and buckets are drawn. Up to that number
+of queries, each has a bucket of its own; beyond it the cost no longer grows, and buckets of random
+queries are as good as queries. (1,000 replicates of 10 metrics take 0.05 s at any size.)
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import exp, factorial
 
 import numpy as np
@@ -46,23 +45,20 @@ def hash_ids(ids: pl.Series) -> Hashes:
     >>> int(hash_ids(pl.Series(["q1"]))[0]) == int(hash_ids(pl.Series(["x", "q1"]))[1])
     True
     """
-    starts = range(0, len(ids), _IDS_AT_ONCE)
-    return np.concatenate(
-        [np.empty(0, np.uint64), *(_hash_slice(ids.slice(i, _IDS_AT_ONCE)) for i in starts)]
-    )
-
-
-def _hash_slice(ids: pl.Series) -> Hashes:
-    """Sum the bytes of each string times a number for their place, and mix the sums."""
-    lengths = ids.str.len_bytes().to_numpy().astype(np.int64)
-    hashes = lengths.astype(np.uint64)
-    content = np.frombuffer(ids.str.join("").item().encode(), np.uint8)
-    filled = np.flatnonzero(lengths)
-    if len(filled):
+    hashes = ids.str.len_bytes().to_numpy().astype(np.uint64)
+    for first in range(0, len(ids), _IDS_AT_ONCE):
+        batch = hashes[first : first + _IDS_AT_ONCE]
+        lengths = batch.astype(np.int64)
+        filled = np.flatnonzero(lengths)
+        if not len(filled):
+            continue
+        # Sum the bytes of each string times a number for their place.
+        text = ids.slice(first, _IDS_AT_ONCE).str.join("").item()
+        content = np.frombuffer(text.encode(), np.uint8)
         starts = np.cumsum(lengths[filled]) - lengths[filled]
         place = position(starts, len(content))
         factors = mix_bits(np.arange(int(place.max()) + 1, dtype=np.uint64) + _GOLDEN)
-        hashes[filled] += np.add.reduceat(content * factors[place], starts)
+        batch[filled] += np.add.reduceat(content * factors[place], starts)
     return mix_bits(hashes)
 
 
@@ -94,24 +90,25 @@ class BootstrapBuckets:
         cls, hashes: Hashes, values: Mapping[str, Floats], limit: int = MOST_BUCKETS
     ) -> BootstrapBuckets:
         """Put queries into buckets and add up their values, by name one number a query."""
-        whole = {_QUERIES: np.ones(len(hashes), np.int64)}
+        whole: dict[tuple[str, int], Ints] = {_QUERIES: np.ones(len(hashes), np.int64)}
         for name, numbers in values.items():
-            parts = enumerate(_as_whole(numbers))
-            whole |= {(name, unit): part for unit, part in parts if part is not None}
+            fine, coarse = _as_whole(numbers)
+            whole[name, 0] = fine
+            if coarse is not None:
+                whole[name, 1] = coarse
         shift = _shift_of_many(hashes, limit)
         if shift is None:
             order = np.argsort(hashes, kind="stable")
-            keys, sums = hashes[order], {key: part[order] for key, part in whole.items()}
+            keys = hashes[order]
+            for name, part in whole.items():
+                whole[name] = part[order]
         else:
             number = (hashes >> np.uint64(shift)).astype(np.int64)
             filled = np.flatnonzero(np.bincount(number))
             keys = filled.astype(np.uint64)
-            # Exact, since a float holds sums of so few whole numbers.
-            sums = {
-                key: np.bincount(number, part)[filled].astype(np.int64)
-                for key, part in whole.items()
-            }
-        return cls(shift or 0, keys, sums)._coarsened(limit)
+            for name, part in whole.items():  # exact: floats hold sums of so few whole numbers
+                whole[name] = np.bincount(number, part)[filled].astype(np.int64)
+        return cls(shift or 0, keys, whole)._coarsened(limit)
 
     def merge(self, other: BootstrapBuckets, limit: int = MOST_BUCKETS) -> BootstrapBuckets:
         """Add the sums of other queries."""
@@ -134,7 +131,8 @@ class BootstrapBuckets:
 
     def values(self, name: str) -> Floats:
         """Return the sum of a value over each bucket."""
-        return self._sum((name, 0)) / _FINE + self._sum((name, 1))
+        zeros = np.zeros(len(self.keys))
+        return self.sums.get((name, 0), zeros) / _FINE + self.sums.get((name, 1), zeros)
 
     @property
     def counts(self) -> Floats:
@@ -154,14 +152,11 @@ class BootstrapBuckets:
         no more buckets than `limit`: how many that are depends on the queries alone.
         """
         keys, bits = self.keys, 0
-        if _count_distinct(keys, 0) > limit:
-            low, high = 1, 64 - self.shift
-            while low < high:
-                middle = (low + high) // 2
-                enough = _count_distinct(keys, middle) <= limit
-                low, high = (low, middle) if enough else (middle + 1, high)
-            bits = low
-        keys = keys >> np.uint64(bits) if bits < 64 else np.zeros_like(keys)
+        apart = keys[1:] ^ keys[:-1]
+        if len(apart) >= limit:
+            # Neighbours stay apart if they differ in a bit that is not dropped.
+            bits = int(np.partition(apart, -limit)[-limit]).bit_length()
+        keys = keys >> np.uint64(bits)
         starts, sums = segment_starts(keys), self.sums
         if len(starts) < len(keys):
             keys = keys[starts]
@@ -180,12 +175,6 @@ def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
     finer = np.bincount((hashes >> np.uint64(63 - bits)).astype(np.int64))
     even = finer.max() <= _MOST_SUMMED // limit
     return 64 - bits if bits and even and np.count_nonzero(finer) > limit else None
-
-
-def _count_distinct(keys: Hashes, shift: int) -> int:
-    if shift >= 64 or not len(keys):
-        return min(len(keys), 1)
-    return 1 + int(np.count_nonzero((keys[1:] ^ keys[:-1]) >> np.uint64(shift)))
 
 
 def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
@@ -237,15 +226,14 @@ def bootstrap_ratios(
         seed: of the draws.
     """
     # Most ratios have the same denominator: the number of queries.
-    distinct: list[Floats] = []
+    aboves, belows = zip(*ratios, strict=True)
+    distinct: dict[bytes, Floats] = {}
     places: list[int] = []
-    for _, below in ratios:
-        same = (i for i, other in enumerate(distinct) if np.array_equal(below, other))
-        places.append(next(same, len(distinct)))
-        if places[-1] == len(distinct):
-            distinct.append(below)
-    columns = np.column_stack([*(above for above, _ in ratios), *distinct])
-    sums = poisson_sums(origins, columns, replicates=replicates, seed=seed)
+    for below in belows:
+        distinct.setdefault(below.tobytes(), below)
+        places.append(list(distinct).index(below.tobytes()))
+    columns = np.column_stack([*aboves, *distinct.values()])
+    sums = weighted_sums(origins, columns, poisson_weights, replicates=replicates, seed=seed)
     above, below = sums[:, : len(ratios)], sums[:, len(ratios) :]
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = above / below[:, places]
@@ -253,48 +241,33 @@ def bootstrap_ratios(
     return drawn
 
 
-def poisson_sums(origins: Hashes, columns: Floats, *, replicates: int, seed: int) -> Floats:
-    """Add up columns (buckets × columns) under the Poisson weights of each replicate.
-
-    The result is replicates × columns; in a replicate, a bucket has one weight for all columns.
-    """
-    return _weighted_sums(origins, columns, replicates, seed, _poisson_weights)
-
-
-def sign_sums(
-    origins: Hashes, columns: Floats, *, replicates: int, seed: int, first: int = 0
-) -> Floats:
-    """Add up columns where each bucket counts with an even chance, in each replicate.
-
-    `first` is the number of replicates that were drawn before.
-    """
-    return _weighted_sums(origins, columns, replicates, seed, partial(_coins, first=first))
-
-
-def _weighted_sums(
+def weighted_sums(
     origins: Hashes,
     columns: Floats,
+    draw_weights: Callable[[Hashes, int, int], Floats],
+    *,
     replicates: int,
     seed: int,
-    draw: Callable[[Hashes, int, int], Floats],
 ) -> Floats:
-    whole, unit = as_exact(columns)
+    """Add up columns (buckets × columns) under the weights that buckets have in each replicate.
+
+    The result is replicates × columns; in a replicate, a bucket has one weight for all columns.
+    `draw_weights` is called with the origins of a few buckets, `replicates` and `seed`.
+    """
+    whole, unit = scale_to_integers(columns)
     totals = np.zeros((replicates, columns.shape[1]))
     step = max(_BLOCK // replicates, 1)
+    # A small product takes one core: others would spin for longer than it takes.
+    rows = _SINGLE_THREAD // totals.size or step
     for start in range(0, len(origins), step):
-        weights = draw(origins[start : start + step], replicates, seed)
-        _add_product(totals, weights, whole[start : start + step])
+        weights = draw_weights(origins[start : start + step], replicates, seed)
+        values = whole[start : start + step]
+        for row in range(0, len(weights), rows):
+            totals += weights[row : row + rows].T @ values[row : row + rows]
     return totals * unit
 
 
-def _add_product(totals: Floats, weights: Floats, whole: Floats) -> None:
-    """Add weightsᵀ × whole, on one core: others would spin for longer than this takes."""
-    rows = _SINGLE_THREAD // totals.size or len(weights)  # a wide product may have all cores
-    for start in range(0, len(weights), rows):
-        totals += weights[start : start + rows].T @ whole[start : start + rows]
-
-
-def as_exact(columns: Floats) -> tuple[Floats, Floats]:
+def scale_to_integers(columns: Floats) -> tuple[Floats, Floats]:
     """Scale columns to whole numbers of a unit, a power of 2 for each column.
 
     They add up exactly, with any small weights and in any order.
@@ -312,12 +285,17 @@ def random_words(origins: Hashes, count: int, seed: int, first: int = 0) -> Hash
     return mix_bits(own[:, None] + steps)
 
 
-def _poisson_weights(origins: Hashes, replicates: int, seed: int) -> Floats:
+def poisson_weights(origins: Hashes, replicates: int, seed: int) -> Floats:
+    """Draw a Poisson number of mean 1 for each bucket and replicate."""
     words = random_words(origins, -(-replicates // 4), seed)
     return _POISSON[words.astype("<u8", copy=False).view("<u2")[:, :replicates]]
 
 
-def _coins(origins: Hashes, replicates: int, seed: int, *, first: int) -> Floats:
+def coin_weights(origins: Hashes, replicates: int, seed: int, *, first: int = 0) -> Floats:
+    """Draw 0 or 1 with even chances for each bucket and replicate.
+
+    `first` is the number of replicates that were drawn before.
+    """
     before, last = first // 64, -(-(first + replicates) // 64)
     words = random_words(origins, last - before, seed, before).astype("<u8", copy=False)
     bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")

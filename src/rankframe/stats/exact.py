@@ -1,4 +1,4 @@
-"""Sums without rounding: the same bits in any order of rows, on any number of threads or machines.
+"""Sum floats without rounding: equal bits in any order of rows, on any number of threads.
 
 A sum of floats is kept as one large whole number, which adds up exactly, and is rounded once, when
 it is converted to a float.
@@ -18,10 +18,9 @@ from rankframe.core.arrays import Floats, Ints
 _SCALE_BITS = 1074 + 52
 _MANTISSA_BITS = 53
 _HALF_BITS = 26
-_LIMBS, _LIMB_BITS = 3, 32
-# Sums of products of two digits: below 2^53 over one step, below 2^63 over `_STEPS` steps.
+# Shares are split into digits; products of two digits add up to less than 2^53 over one step.
 _DIGITS, _DIGIT_BITS = 4, 20
-_STEP, _STEPS = 1 << 12, 1 << 10
+_STEP = 1 << 12
 _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
 
 
@@ -64,13 +63,13 @@ def exact_sum(numbers: Floats) -> Exact:
     >>> float(exact_sum(np.array([1e100, 1.0, -1e100])))
     1.0
     """
-    if not len(numbers):
-        return Exact()
-    if numbers.min() >= 0 and numbers.max() <= 1:
-        return Exact(sum(map(_sum_of_shares, _in_steps(numbers))))
+    if moments := _moments_of_shares(numbers, squares=False):
+        return moments[0]
     finite = np.isfinite(numbers)
     if finite.all():
-        return Exact(sum(map(_sum_of_any, _in_steps(numbers))))
+        starts = range(0, len(numbers), _AT_ONCE)
+        steps = (numbers[start : start + _AT_ONCE] for start in starts)
+        return Exact(sum(_sums_by_exponent(step, 0, 1)[0] for step in steps))
     with np.errstate(invalid="ignore"):
         unbounded = float(numbers[~finite].sum())
     return exact_sum(numbers[finite]) + Exact(0, unbounded)
@@ -87,7 +86,7 @@ def exact_sums(numbers: Floats, starts: Ints) -> list[Exact]:
     if not len(starts):
         return []
     segment = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
-    return list(map(Exact, _sums_of_any(numbers, segment, len(starts))))
+    return list(map(Exact, _sums_by_exponent(numbers, segment, len(starts))))
 
 
 def exact_moments(numbers: Floats) -> tuple[Exact, Exact]:
@@ -96,10 +95,8 @@ def exact_moments(numbers: Floats) -> tuple[Exact, Exact]:
     >>> [float(total) for total in exact_moments(np.array([0.5, 0.25]))]
     [0.75, 0.3125]
     """
-    if len(numbers) and numbers.min() >= 0 and numbers.max() <= 1:
-        moments = _moments_of_shares(numbers)
-        if moments is not None:
-            return moments
+    if moments := _moments_of_shares(numbers, squares=True):
+        return moments
     product, lost = exact_products(numbers, numbers)
     return exact_sum(numbers), exact_sum(product) + exact_sum(lost)
 
@@ -120,66 +117,40 @@ def _halved(numbers: Floats) -> tuple[Floats, Floats]:
         return high, numbers - high
 
 
-def _in_steps(numbers: Floats) -> list[Floats]:
-    return [numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE)]
+def _moments_of_shares(numbers: Floats, *, squares: bool) -> tuple[Exact, Exact] | None:
+    """Add up numbers in [0, 1], and their squares if asked for, digit by digit.
 
-
-def _sum_of_shares(numbers: Floats) -> int:
-    """Add up numbers in [0, 1] as three whole numbers of 32 bits, unless they are too small."""
-    total, rest = 0, numbers
-    for _ in range(_LIMBS):
-        rest = rest * 2.0**_LIMB_BITS
-        whole = np.floor(rest)
-        rest -= whole
-        total = (total << _LIMB_BITS) + int(whole.astype(np.int64).sum())
-    if rest.any():
-        return _sum_of_any(numbers)
-    return total << (_SCALE_BITS - _LIMBS * _LIMB_BITS)
-
-
-def _moments_of_shares(numbers: Floats) -> tuple[Exact, Exact] | None:
-    """Add up numbers in [0, 1] and their squares by their digits.
-
-    Products of digits are whole numbers that add up without rounding. None where a number is too
-    small for so many digits.
+    Sums of digits, and of products of two digits, are whole numbers that floats hold exactly.
+    Returns None where a number is not in [0, 1], or has too many digits.
     """
-    total, square = Exact(), Exact()
-    for first in range(0, len(numbers), _STEPS * _STEP):
-        totals = np.zeros(_DIGITS, np.int64)
-        products = np.zeros((_DIGITS, _DIGITS), np.int64)
-        for start in range(first, min(first + _STEPS * _STEP, len(numbers)), _STEP):
-            digits = _digits(numbers[start : start + _STEP])
-            if digits is None:
-                return None
-            totals += digits.sum(axis=1).astype(np.int64)
-            products += (digits @ digits.T).astype(np.int64)
-        total += Exact(_number(enumerate(totals.tolist(), 1)))
-        pairs = ((i + j + 2, n) for (i, j), n in np.ndenumerate(products))
-        square += Exact(_number((place, int(n)) for place, n in pairs))
-    return total, square
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() <= 1):  # NaN is not
+        return None
+    total = square = 0
+    for start in range(0, len(numbers), _STEP):
+        rest = numbers[start : start + _STEP]
+        digits = np.empty((_DIGITS, len(rest)))
+        for digit in digits:
+            rest = rest * 2.0**_DIGIT_BITS
+            np.floor(rest, out=digit)
+            rest -= digit
+        if rest.any():
+            return None
+        total += _from_digits(digits.sum(axis=1))
+        if squares:
+            square += _from_digits(map(_from_digits, digits @ digits.T))
+    unit = _SCALE_BITS - _DIGITS * _DIGIT_BITS
+    return Exact(total << unit), Exact(square << unit - _DIGITS * _DIGIT_BITS)
 
 
-def _digits(shares: Floats) -> Floats | None:
-    """Return the leading digits of numbers, place by place; None where a number has more."""
-    digits = np.empty((_DIGITS, len(shares)))
-    rest = shares
+def _from_digits(digits: Iterable[float]) -> int:
+    """Return the number that has these digits, the leading one first."""
+    number = 0
     for digit in digits:
-        rest = rest * 2.0**_DIGIT_BITS
-        np.floor(rest, out=digit)
-        rest -= digit
-    return None if rest.any() else digits
+        number = (number << _DIGIT_BITS) + int(digit)
+    return number
 
 
-def _number(digits: Iterable[tuple[int, int]]) -> int:
-    """Combine sums of digits, each with its place after the point, to a whole number of 2^-1126."""
-    return sum(digit << (_SCALE_BITS - _DIGIT_BITS * place) for place, digit in digits)
-
-
-def _sum_of_any(numbers: Floats) -> int:
-    return _sums_of_any(numbers, 0, 1)[0]
-
-
-def _sums_of_any(numbers: Floats, segment: Ints | int, segments: int) -> list[int]:
+def _sums_by_exponent(numbers: Floats, segment: Ints | int, segments: int) -> list[int]:
     """Add up the mantissas of finite numbers as whole numbers, by segment and exponent."""
     mantissa, exponent = np.frexp(numbers)
     whole = (mantissa * 2.0**_MANTISSA_BITS).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Gaps between the means of slices: their intervals, and tests of the difference of two gaps."""
+"""Compute intervals of gaps between the means of slices, and test the difference of two gaps."""
 
 from __future__ import annotations
 

@@ -19,15 +19,6 @@ from rankframe.core.options import Average
 _SERIES_FROM = 1_000  # degrees of freedom from which five terms of the series are exact
 
 
-def normal_cdf(x: float) -> float:
-    """Return the probability that a standard normal number is at most this one.
-
-    >>> round(normal_cdf(-1.959963984540054), 12)
-    0.025
-    """
-    return math.erfc(-x / math.sqrt(2)) / 2
-
-
 @cache
 def t_quantile(chance: float, freedom: int) -> float:
     """Return the number that Student's t stays below with this probability.
@@ -105,7 +96,8 @@ def percentile_interval(replicates: Floats, queries: int, confidence: float) -> 
 def widened_tail(queries: int, confidence: float) -> float:
     """Return the share of replicates beyond each end of an interval of so many queries."""
     quantile = t_quantile((1 - confidence) / 2, queries - 1)
-    return normal_cdf(math.sqrt(queries / (queries - 1)) * quantile)
+    widened = math.sqrt(queries / (queries - 1)) * quantile
+    return math.erfc(-widened / math.sqrt(2)) / 2  # of the normal distribution
 
 
 def around(value: float | None, bounds: Bounds | None) -> tuple[float | None, float | None]:
@@ -187,19 +179,19 @@ class OrderedValues:
 
     def interval(self, level: float, confidence: float) -> tuple[float, float] | None:
         """Return the values between which the quantile of the population is."""
-        places = places_around(len(self), level, confidence)
+        places = find_quantile_ranks(len(self), level, confidence)
         return None if places is None else (self.place(places[0]), self.place(places[1]))
 
 
-def places_around(count: int, level: float, confidence: float) -> tuple[int, int] | None:
+def find_quantile_ranks(count: int, level: float, confidence: float) -> tuple[int, int] | None:
     """Return the places of ordered values between which a quantile lies with this confidence.
 
     The number of values below a quantile is binomial, whatever they are drawn from, so no
     distribution is assumed. None where there are too few values.
 
-    >>> places_around(100, 0.5, 0.95)
+    >>> find_quantile_ranks(100, 0.5, 0.95)
     (40, 61)
-    >>> places_around(5, 0.5, 0.95) is None
+    >>> find_quantile_ranks(5, 0.5, 0.95) is None
     True
     """
     if not count or not 0 < level < 1:

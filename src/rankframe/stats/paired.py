@@ -1,5 +1,6 @@
-"""The values of several systems over the same queries, the errors of their averages and of the
-differences between these, and which differences are only rounding.
+"""Compute standard errors of averages of systems over the same queries, and of their differences.
+
+A difference that rounding alone may cause counts as none.
 """
 
 from __future__ import annotations
@@ -62,29 +63,29 @@ class PairedValues:
         return (self.above[system] - self.ratios[system] * self.below[system]) / mean
 
 
-def difference_error(
-    paired: PairedValues, base: int | None, other: int, *, scales: Sequence[float] = (1.0, 1.0)
+def estimate_difference_error(
+    paired: PairedValues, baseline: int | None, system: int, *, scales: Sequence[float] = (1.0, 1.0)
 ) -> float:
-    """Return the standard error of the difference of two averages, or of one if `base` is None.
+    """Return the standard error of the difference of two averages, or of one if `baseline` is None.
 
     For means, this is the error of the paired t test; for ratios of sums, that of their linear
-    part. `scales` are factors of the averages of `base` and `other`.
+    part. `scales` are factors of the averages of `baseline` and `system`.
     """
     n = paired.queries
     if n < 2:
         return math.nan
     plain = paired.common and scales[0] == scales[-1] and (paired.below[0] == 1).all()
-    if base is not None and plain:
-        difference = paired.above[other] - paired.above[base]
+    if baseline is not None and plain:
+        difference = paired.above[system] - paired.above[baseline]
         difference = (difference - float(exact_sum(difference)) / n) * scales[0]
     else:
-        difference = paired.contributions(other) * scales[-1]
-        if base is not None:
-            difference = difference - paired.contributions(base) * scales[0]
-    return mean_error(difference)
+        difference = paired.contributions(system) * scales[-1]
+        if baseline is not None:
+            difference = difference - paired.contributions(baseline) * scales[0]
+    return estimate_mean_error(difference)
 
 
-def mean_error(deviations: Floats) -> float:
+def estimate_mean_error(deviations: Floats) -> float:
     """Return the standard error of a mean from the deviations of its queries."""
     n = len(deviations)
     return math.sqrt(float(exact_sum(deviations**2)) / (n * (n - 1)))
@@ -133,10 +134,10 @@ def _noise(after: Floats, before: Floats) -> Floats:
     return _ROUNDING * np.where(np.isfinite(larger), larger, 0.0)
 
 
-def only_rounding(difference: float, paired: PairedValues, base: int, other: int) -> bool:
+def is_rounding(difference: float, paired: PairedValues, baseline: int, system: int) -> bool:
     """Tell whether rounding alone may cause a difference of averages, or a spread."""
     sizes = [
         np.abs(paired.above[i]).max(initial=0) / max(abs(float(np.mean(paired.below[i]))), 1e-300)
-        for i in (base, other)
+        for i in (baseline, system)
     ]
     return abs(difference) <= _ROUNDING * max(sizes)

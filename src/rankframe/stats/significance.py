@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from itertools import permutations
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,25 +26,18 @@ from rankframe.stats.bootstrap import (
     MOST_BUCKETS,
     Hashes,
     QueryBuckets,
-    as_exact,
+    coin_weights,
     random_words,
-    sign_sums,
+    scale_to_integers,
+    weighted_sums,
 )
 from rankframe.stats.paired import (
     PairedValues,
     count_moves,
-    difference_error,
-    only_rounding,
+    estimate_difference_error,
+    is_rounding,
     ranked_differences,
 )
-
-
-class CorrectionRule(NamedTuple):
-    """Describe a correction of p values."""
-
-    adjust: Callable[[Floats], Floats]
-    # It bounds the chance of any false alarm: one p value is multiplied by how many there are.
-    any_alarm: bool
 
 
 def _holm(p_values: Floats) -> Floats:
@@ -60,12 +53,14 @@ def _benjamini_hochberg(p_values: Floats) -> Floats:
     return false_discovery_control(p_values, method="bh")
 
 
-CORRECTIONS: dict[Correction, CorrectionRule] = {
-    "holm": CorrectionRule(_holm, any_alarm=True),
-    "bonferroni": CorrectionRule(lambda p_values: p_values * len(p_values), any_alarm=True),
-    "bh": CorrectionRule(_benjamini_hochberg, any_alarm=False),
-    "none": CorrectionRule(lambda p_values: p_values, any_alarm=False),
+CORRECTIONS: dict[Correction, Callable[[Floats], Floats]] = {
+    "holm": _holm,
+    "bonferroni": lambda p_values: p_values * len(p_values),
+    "bh": _benjamini_hochberg,
+    "none": lambda p_values: p_values,
 }
+# Corrections of the family-wise error rate: the chance of any false alarm.
+FAMILYWISE: tuple[Correction, ...] = ("holm", "bonferroni")
 
 
 def correct_p_values(
@@ -87,17 +82,17 @@ def correct_p_values(
     tested = np.array([p for p in p_values if p is not None])
     if not len(tested):
         return list(p_values)
-    rule = CORRECTIONS[correction]
-    # Over families, a step-down would not hold within each.
-    adjusted = tested * families if families and rule.any_alarm else rule.adjust(tested)
+    # A step-down over families would not hold within each of them.
+    is_multiplied = families and correction in FAMILYWISE
+    adjusted = tested * families if is_multiplied else CORRECTIONS[correction](tested)
     rest = iter(np.minimum(adjusted, 1.0).tolist())
     return [None if p is None else next(rest) for p in p_values]
 
 
 Pair: TypeAlias = tuple[int, int]
-# By metric and pair; None where there is none.
+# By metric and pair; None if it is undefined.
 PValues: TypeAlias = list[list[float | None]]
-# The averages that a test can handle: any; means with the same denominators in every system; means
+# The averages that a test can handle: any; means with equal denominators in every system; means
 # without weights.
 Takes = Literal["any average", "means", "plain means"]
 
@@ -147,19 +142,19 @@ def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> Tes
     return p_values
 
 
-def t(paired: PairedValues, base: int, other: int) -> float | None:
+def t(paired: PairedValues, baseline: int, system: int) -> float | None:
     """Compute Student's t test of averages of any kind, by their standard error.
 
     Differences that do not vary have no error; they get the p value of the sign test.
     """
-    difference = paired.ratios[other] - paired.ratios[base]
-    error = difference_error(paired, base, other)
+    difference = paired.ratios[system] - paired.ratios[baseline]
+    error = estimate_difference_error(paired, baseline, system)
     if paired.queries < 2 or math.isnan(error) or math.isnan(difference):
         return None
-    if only_rounding(error * math.sqrt(paired.queries), paired, base, other):
-        if only_rounding(difference, paired, base, other):
+    if is_rounding(error * math.sqrt(paired.queries), paired, baseline, system):
+        if is_rounding(difference, paired, baseline, system):
             return 1.0
-        return sign(paired, base, other)
+        return sign(paired, baseline, system)
     return two_sided(difference / error, paired.queries - 1)
 
 
@@ -174,11 +169,11 @@ def two_sided(statistic: float, freedom: int) -> float:
     return float(2 * stdtr(freedom, -abs(statistic)))
 
 
-def wilcoxon(paired: PairedValues, base: int, other: int) -> float | None:
+def wilcoxon(paired: PairedValues, baseline: int, system: int) -> float | None:
     """Compute Wilcoxon's signed rank test by scipy; queries without a difference are left out."""
     from scipy import stats  # noqa: PLC0415
 
-    apart = ranked_differences(paired.values[other], paired.values[base])
+    apart = ranked_differences(paired.values[system], paired.values[baseline])
     if len(apart) < 2:
         return None
     if not apart.any():
@@ -187,11 +182,11 @@ def wilcoxon(paired: PairedValues, base: int, other: int) -> float | None:
     return float(outcome.pvalue)
 
 
-def sign(paired: PairedValues, base: int, other: int) -> float:
+def sign(paired: PairedValues, baseline: int, system: int) -> float:
     """Compute the sign test by scipy; queries without a difference are left out."""
     from scipy.stats import binomtest  # noqa: PLC0415 (only where systems are compared)
 
-    up, down = count_moves(paired.values[other], paired.values[base])
+    up, down = count_moves(paired.values[system], paired.values[baseline])
     return float(binomtest(up, up + down).pvalue) if up + down else 1.0
 
 
@@ -208,8 +203,9 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
     extreme = np.zeros(len(swaps), np.int64)
     for first in range(0, count, _AT_ONCE):
         replicates = min(_AT_ONCE, count - first)
-        sums = sign_sums(
-            buckets.origins, columns, replicates=replicates, seed=draws.seed, first=first
+        coins = partial(coin_weights, first=first)
+        sums = weighted_sums(
+            buckets.origins, columns, coins, replicates=replicates, seed=draws.seed
         )
         column = 0
         for number, swap in enumerate(swaps):
@@ -225,39 +221,39 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
 
 @dataclass(frozen=True)
 class _Swap:
-    """Two systems that are swapped in random buckets of queries."""
+    """Hold two systems that are swapped in random buckets of queries."""
 
-    # Σ above and Σ below of each system, as they are
-    base: tuple[float, float]
-    other: tuple[float, float]
-    # by how much Σ above, and where it differs Σ below, of a bucket change if it is swapped
+    # Σ above and Σ below of each system before any swap
+    baseline: tuple[float, float]
+    system: tuple[float, float]
+    # how much Σ above, and Σ below if it differs, change if a bucket is swapped
     moved: list[Floats]
-    # what rounding may add up to: equal sums must count as equal
+    # the largest rounding error: equal sums must count as equal
     slack: float
 
     @classmethod
     def from_values(cls, paired: PairedValues, pair: Pair, buckets: QueryBuckets) -> _Swap:
-        base, other = pair
+        baseline, system = pair
         parts = [paired.above] if paired.common else [paired.above, paired.below]
-        moved = list(buckets.sums([part[other] - part[base] for part in parts]).T)
+        moved = list(buckets.sums([part[system] - part[baseline] for part in parts]).T)
         totals = [(float(above), float(below)) for above, below in paired.totals]
-        size = abs(totals[base][1])
+        size = abs(totals[baseline][1])
         slack = 1e-12 * float(np.abs(moved[0]).sum()) / size if size else 0.0
-        return cls(totals[base], totals[other], moved, slack)
+        return cls(totals[baseline], totals[system], moved, slack)
 
     @property
     def undefined(self) -> bool:
         """Tell whether an average is undefined, so that there is nothing to compare."""
-        return not self.base[1] or not self.other[1]
+        return not self.baseline[1] or not self.system[1]
 
     def count_extreme(self, sums: Floats) -> int:
         """Count the replicates in which the systems are at least as far apart as they are."""
         if self.undefined:
             return 0
         below = sums[:, 1] if sums.shape[1] > 1 else 0.0
-        apart = (self.other[0] - sums[:, 0]) / (self.other[1] - below)
-        apart -= (self.base[0] + sums[:, 0]) / (self.base[1] + below)
-        observed = self.other[0] / self.other[1] - self.base[0] / self.base[1]
+        apart = (self.system[0] - sums[:, 0]) / (self.system[1] - below)
+        apart -= (self.baseline[0] + sums[:, 0]) / (self.baseline[1] + below)
+        observed = self.system[0] / self.system[1] - self.baseline[0] / self.baseline[1]
         return int((np.abs(apart) >= abs(observed) - self.slack).sum())
 
 
@@ -280,7 +276,7 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
     scaled, units = [], []
     for paired in metrics:
         sums = buckets.sums(list(paired.above))
-        whole, unit = as_exact((sums - sums.mean(axis=1, keepdims=True)).reshape(-1, 1))
+        whole, unit = scale_to_integers((sums - sums.mean(axis=1, keepdims=True)).reshape(-1, 1))
         scaled.append(whole.reshape(sums.shape))
         units.append(float(unit.max()))
     values = np.stack(scaled, axis=2)
@@ -297,8 +293,8 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
         _, total = paired.totals[0]
         slack = 1e-12 * float(np.abs(scaled[number]).sum()) * units[number]
         row: list[float | None] = []
-        for base, other in pairs:
-            apart = abs(paired.ratios[other] - paired.ratios[base]) * float(total)
+        for baseline, system in pairs:
+            apart = abs(paired.ratios[system] - paired.ratios[baseline]) * float(total)
             extreme = int((ranges[:, number] >= apart - slack).sum())
             row.append(None if math.isnan(apart) else (extreme + 1) / (count + 1))
         p_values.append(row)
@@ -311,7 +307,7 @@ def _shuffled_sums(
     """Sum over buckets whose systems are in a random order: systems × replicates × metrics."""
     _, systems, metrics = values.shape
     totals = np.zeros((systems, replicates, metrics))
-    # The last system stands where no other does, and the last place gets what the others leave.
+    # The last system is wherever no other one is, and the last place gets what is left.
     last = values[:, -1]
     for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)[:-1]):
         totals[place] = last.sum(axis=0)
@@ -343,12 +339,12 @@ TESTS: dict[str, SignificanceTest] = {
 }
 
 
-def fewest_queries(level: float) -> int:
+def count_needed_queries(level: float) -> int:
     """Return the least number of queries with which any difference can be significant.
 
     With fewer, differences all in one direction are no rarer than the level by chance alone.
 
-    >>> fewest_queries(0.05)
+    >>> count_needed_queries(0.05)
     6
     """
     return math.floor(1 - math.log2(level)) + 1

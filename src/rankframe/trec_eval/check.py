@@ -1,4 +1,4 @@
-"""Compare an output of trec_eval with ours, line by line."""
+"""Compare an output of trec_eval with rankframe's, line by line."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from rankframe.trec_eval.measures import (
     MEASURES,
     Line,
     RelFormat,
-    lines_of,
+    format_measure,
+    make_lines,
     parse_measures,
-    written_as,
 )
-from rankframe.trec_eval.text import ALL, one_line, texts, write_tabbed
+from rankframe.trec_eval.text import ALL, escape_ids, format_values, write_tabbed
 
 _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
 _ROW, _PLACE = "_row", "_place"
 # The measure, a query id that may hold anything, and the value.
 _LINE = r"^(\S+)\s+(.*\S)\s+(\S+)$"
-# Measures that round recall points, which trec_eval 10 does in another way than those before.
+# Measures that round levels of recall, which trec_eval 10 and trec_eval 9 do differently.
 _ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
 
 
 @dataclass(frozen=True)
 class Check:
-    """The comparison of two outputs."""
+    """Hold the comparison of two outputs."""
 
-    # measure, query_id, theirs, ours (null: we have no such line), in the order of the file
+    # measure, query_id, theirs, ours (null: rankframe has no such line), in the order of the file
     different: pl.DataFrame
     compared: int
     # labels of lines that were not compared, and the number of these lines
@@ -49,13 +49,13 @@ class Check:
         return self.compared - self.different.height
 
     def write(self, file: IO[bytes]) -> None:
-        """Print the lines that differ, theirs and ours, and a summary."""
+        """Write the lines that differ, and a summary."""
         shown = self.different.with_columns(
             pl.col(_MEASURE).str.pad_end(22), pl.col(_OURS).fill_null("(no such line)")
         )
         if shown.height:
             file.write(f"{_MEASURE:<22}\tquery\t{_THEIRS}\t{_OURS}\n".encode())
-        write_tabbed(file, shown.select(one_line(column) for column in shown))
+        write_tabbed(file, shown.select(escape_ids(column) for column in shown))
         file.write(f"{self.verdict}\n".encode())
 
     @property
@@ -119,16 +119,15 @@ def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
     return lines.hstack(fields.struct.unnest().select(pl.all().str.strip_chars(" ")))
 
 
-def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
+def find_measures(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
     """Return the measures of these lines, as -m asks for them.
 
     Unknown measures, and measures of other kinds of judgments, are left out.
     """
     labels = output[_MEASURE].unique(maintain_order=True).to_list()
-    written = (_asked_for(label) for label in labels)
     measures = [
         measure
-        for measure in written
+        for measure in map(_measure_of, labels)
         if measure is not None and rel_format in MEASURES[measure.partition(".")[0]].reads
     ]
     if not measures:
@@ -138,17 +137,17 @@ def measures_in(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[s
     return measures
 
 
-def _asked_for(label: str) -> str | None:
-    written = written_as(label)
+def _measure_of(label: str) -> str | None:
+    written = format_measure(label)
     try:
-        lines = lines_of(parse_measures([written] if written else []))
+        lines = make_lines(parse_measures([written] if written else []))
     except OptionError:
         return None
     return written if label in [line.label for line in lines] else None
 
 
 def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
-    """Compare every line of an output with ours, if its measure was evaluated."""
+    """Compare every line of an output whose measure was evaluated."""
     lines = {line.label: line for line in result.lines}
     values = result.values
     places = values.select(QUERY).with_row_index(_PLACE)
@@ -176,11 +175,11 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
 def _beside(
     rows: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
-    """Add our text to the lines of one measure: null where we have no such line."""
+    """Add the text of rankframe to the lines of one measure: null where it has no such line."""
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
     if line.measure.per_query and place.null_count() < len(place):
-        text = texts(line, values.select(line.columns)[place.fill_null(0)])
+        text = format_values(line, values.select(line.columns)[place.fill_null(0)])
         computed = pl.when(pl.col(_PLACE).is_not_null()).then(text)
     whole = pl.when(pl.col(QUERY) == ALL).then(pl.lit(summary, pl.String)).otherwise(computed)
     return rows.with_columns(whole.alias(_OURS))

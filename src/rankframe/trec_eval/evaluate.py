@@ -25,9 +25,9 @@ from rankframe.metrics.names import Metric
 from rankframe.trec_eval.groups import (
     IN_RUN,
     PREFERENCE_VALUES,
-    group_values,
+    average_over_groups,
+    evaluate_preferences,
     place_documents,
-    preference_values,
     read_groups,
 )
 from rankframe.trec_eval.measures import (
@@ -37,12 +37,12 @@ from rankframe.trec_eval.measures import (
     RelFormat,
     UnknownMeasureError,
     has_gains,
-    lines_of,
+    make_lines,
     parse_measures,
     refuse_other_judgments,
 )
-from rankframe.trec_eval.sources import judgments_of, run_of, unmatched
-from rankframe.trec_eval.text import summary_frame, write_queries, write_summary
+from rankframe.trec_eval.sources import open_trec_judgments, open_trec_run, rename_documents
+from rankframe.trec_eval.text import summarise_lines, write_queries, write_summary
 
 # trec_eval's level of a document without judgment; one less is a grade below 0.
 _NOT_IN_POOL: Final = -1
@@ -51,7 +51,7 @@ _POOLED: Final = "\0pooled"
 
 
 class NothingInCommonError(RankframeError):
-    """A run that has none of the judged queries."""
+    """Raised if a run has none of the judged queries."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ class TrecOptions:
 
 @dataclass(frozen=True)
 class TrecResult:
-    """The lines of an evaluation, and the values behind them."""
+    """Hold the lines of an evaluation, and the values that they show."""
 
     lines: list[Line]
     # a row for each query
     values: pl.DataFrame
-    # the number of queries with judgments, and of those that the run lacks
+    # the number of queries with judgments, and how many of these queries the run lacks
     judged: int
     missing: int
     run_id: str
@@ -113,7 +113,7 @@ class TrecResult:
     @property
     def summary(self) -> pl.DataFrame:
         """Return `measure` and `text` of the lines over all queries."""
-        return summary_frame(self.lines, self.values, self.run_id)
+        return summarise_lines(self.lines, self.values, self.run_id)
 
     def write(self, file: IO[bytes], *, queries: bool = False, summary: bool = True) -> None:
         """Print the lines as trec_eval does, the lines of each query first."""
@@ -143,8 +143,8 @@ def evaluate_trec(
         columns: names of columns, as in `rf.evaluate`.
         relevance: the grade of every judgment, for judgments without grades.
 
-    >>> found = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["map", "P.5"])
-    >>> found.summary["text"].to_list()
+    >>> result = evaluate_trec({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["map", "P.5"])
+    >>> result.summary["text"].to_list()
     ['0.5000', '0.2000']
     """
     options = options or TrecOptions()
@@ -152,14 +152,14 @@ def evaluate_trec(
     requests = parse_measures(DEFAULTS[kind] if measures is None else measures)
     refuse_other_judgments(requests, kind)
     # Wrong measures are refused before anything is read, unless they need the grades.
-    lines_of({name: params for name, params in requests.items() if not has_gains({name: params})})
+    make_lines({name: params for name, params in requests.items() if not has_gains({name: params})})
     if kind != "qrels" and relevance is not None:
         raise OptionError(f"--relevance: lines of -R {kind} have levels.")
-    judgments = judgments_of(qrels, columns, relevance) if kind == "qrels" else None
-    documents, run_id = run_of(run, columns)
+    judgments = open_trec_judgments(qrels, columns, relevance) if kind == "qrels" else None
+    documents, run_id = open_trec_run(run, columns)
     refuse_absent_columns(columns, *([] if judgments is None else [judgments]), documents)
     grades = _grades(judgments) if judgments is not None and has_gains(requests) else ()
-    lines = lines_of(requests, collection=options.collection, grades=grades)
+    lines = make_lines(requests, collection=options.collection, grades=grades)
     try:
         if judgments is None:
             values, judged, missing = _group_values(qrels, documents, lines, options)
@@ -181,7 +181,7 @@ def _values(
 ) -> tuple[pl.DataFrame, int, int]:
     """Return values by query, and the numbers of judged queries, and of those the run lacks."""
     if options.deepest == 0:
-        documents = unmatched(documents)
+        documents = rename_documents(documents)
     metrics = _metrics(lines, options.level)
     evaluation = prepare_evaluation(metrics, options.policies, intervals=Intervals(ci=None))
     result = evaluate_inputs(evaluation, judgments, documents)
@@ -193,18 +193,18 @@ def _values(
 def _group_values(
     qrels: Source, documents: InputTable, lines: Sequence[Line], options: TrecOptions
 ) -> tuple[pl.DataFrame, int, int]:
-    """Do the same for judgments in groups: preferences, or grades of several people."""
+    """Return values by query and these counts for preferences, or grades of several people."""
     assert options.rel_format != "qrels"
     rows = read_groups(qrels, options.rel_format)
     if options.rel_format == "qrels_jg":
         rows = place_documents(rows, documents, "doc_desc", options.deepest)
         metrics = [metric for line in lines for metric in line.metrics]
         judged_only = options.judged_only
-        values = group_values(rows, metrics, level=options.level, judged_only=judged_only)
+        values = average_over_groups(rows, metrics, level=options.level, judged_only=judged_only)
     else:  # with equal scores, the lower id comes first
         rows = place_documents(rows, documents, "doc_asc", options.deepest)
         measures = [line.label for line in lines if line.label in PREFERENCE_VALUES]
-        values = preference_values(rows, measures, describe(qrels, "qrels"))
+        values = evaluate_preferences(rows, measures, describe(qrels, "qrels"))
     in_run = rows.group_by(QUERY, maintain_order=True).agg(pl.col(IN_RUN).first())[IN_RUN]
     judged, missing = values.height, int((~in_run).sum())
     return values if options.complete else values.filter(in_run), judged, missing

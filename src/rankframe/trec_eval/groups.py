@@ -30,7 +30,7 @@ from rankframe.io.sources.files import files_at
 from rankframe.kernel.segments import ranges, segment_lengths, segment_starts
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import collecting
-from rankframe.trec_eval.sources import in_memory
+from rankframe.trec_eval.sources import buffer_stream
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -60,7 +60,7 @@ _WHITE = r"[ \t\f\v]+"
 
 def read_groups(source: Source, kind: GroupFormat) -> pl.DataFrame:
     """Read a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
-    source = in_memory(source)
+    source = buffer_stream(source)
     name = describe(source, "qrels")
     with reading(name):
         frames = [_parsed(text, kind, name) for text in _texts(source, kind)]
@@ -133,8 +133,7 @@ def place_documents(
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)
     lookup = Lookup.of(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
-    found = lookup.found()
-    judged = JudgedFrame(found.select(), settle=True)
+    judged = JudgedFrame(lookup.found().select(), settle=True)
     documents = judged.frame({QUERY, DOC, RANK})
     if deepest == 0:
         documents = documents.with_columns(pl.lit(None, pl.Int64).alias(RANK))
@@ -150,7 +149,7 @@ def place_documents(
     return rows.with_columns(pl.struct(QUERY, GROUP).rle_id().cast(pl.Int64).alias(GROUP_NUMBER))
 
 
-def group_values(
+def average_over_groups(
     rows: pl.DataFrame, metrics: Sequence[Metric], *, level: int, judged_only: bool
 ) -> pl.DataFrame:
     """Return the means of metrics over groups, with a row for each query.
@@ -196,8 +195,8 @@ _PARTIAL: Final = "_partial"
 _LEVEL, _IN_PLACE = pl.col(RELEVANCE), pl.col("first") < pl.col("second")
 # Whether both documents of a preference were retrieved, or at least one.
 _BOTH, _ANY = pl.col("lacking") == 0, pl.col("lacking") < 2
-# The preferences of a group: all, those with both documents retrieved, those with at least one;
-# those that the run fulfils, implied ones included, and those with both documents retrieved.
+# Counts of the preferences of a group: all; with both documents retrieved; with at least one
+# retrieved; fulfilled by the run, implied ones included; fulfilled with both documents retrieved.
 _COUNTS: Final = {
     "possible": pl.len().cast(pl.Int64),
     "possible_ret": _BOTH.sum().cast(pl.Int64),
@@ -254,7 +253,7 @@ PREFERENCE_VALUES: Final = {
 }
 
 
-def preference_values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
+def evaluate_preferences(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
     """Return a column for each measure, and a row for each judged query.
 
     `rows`: judgments with their places (see `place_documents`).
@@ -396,7 +395,7 @@ def _transitive(links: Flags) -> Flags:
 # first of them count. As in the C program, in groups without subgroups these are also compared with
 # all others of the lowest level.
 
-_SEEN, _RELEVANT = pl.col(PLACE) < pl.col(RETRIEVED), _LEVEL > 0
+_RETRIEVED, _RELEVANT = pl.col(PLACE) < pl.col(RETRIEVED), _LEVEL > 0
 _LOWEST = _LEVEL.min().over(GROUP_NUMBER) == _LEVEL
 
 
@@ -406,7 +405,7 @@ def _in_partial(partial: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 def _limit(suffix: str) -> pl.Expr:
     """Count the relevant documents of a group, as many as non-relevant ones count."""
-    return (_RELEVANT & _SEEN if suffix else _RELEVANT).sum().cast(pl.Int64)
+    return (_RELEVANT & _RETRIEVED if suffix else _RELEVANT).sum().cast(pl.Int64)
 
 
 def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
@@ -433,19 +432,19 @@ def _balanced_shares(
         "total": _limit(""),
         "found": _limit("_ret"),
         "limit": _limit(suffix),
-        "nonrelevant": (nonrelevant & _SEEN if suffix else nonrelevant).sum(),
-        "lowest": (lowest & _SEEN if suffix else lowest).sum(),
-        "seen": (lowest & _SEEN).sum(),
+        "nonrelevant": (nonrelevant & _RETRIEVED if suffix else nonrelevant).sum(),
+        "lowest": (lowest & _RETRIEVED if suffix else lowest).sum(),
+        "retrieved": (lowest & _RETRIEVED).sum(),
     }
     sums = documents.group_by(GROUP_NUMBER, maintain_order=True).agg(
         pl.col(_PARTIAL).first(), **{name: sum_.cast(pl.Int64) for name, sum_ in counted.items()}
     )
     lacking = pl.col("limit") - pl.col("nonrelevant")
     # Pairs of a document of the lowest level with one of the first `limit` of them: the n-th of
-    # them (from 0) has min(n, seen) retrieved documents before it.
-    seen, first = pl.col("seen"), pl.min_horizontal("limit", "lowest")
-    full = pl.min_horizontal(first - 1, seen).clip(0)
-    in_order = full * (full + 1) // 2 + (first - 1 - full).clip(0) * seen
+    # them (from 0) has min(n, retrieved) retrieved documents before it.
+    retrieved, first = pl.col("retrieved"), pl.min_horizontal("limit", "lowest")
+    full = pl.min_horizontal(first - 1, retrieved).clip(0)
+    in_order = full * (full + 1) // 2 + (first - 1 - full).clip(0) * retrieved
     sides = [
         pl.when(lacking >= 0)
         .then(groups[f"{count}{suffix}"] + lacking * pl.col(relevant))

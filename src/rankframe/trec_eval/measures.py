@@ -1,6 +1,4 @@
-"""trec_eval's measures under its own names: the metric behind each, what -m may say of it, and the
-lines that it prints.
-"""
+"""Declare trec_eval's measures under its own names, with their metrics, parameters and lines."""
 
 from __future__ import annotations
 
@@ -47,12 +45,12 @@ RETRIEVED: Final = "\0retrieved"
 
 
 class UnknownMeasureError(OptionError):
-    """A measure that trec_eval does not have."""
+    """Raised if trec_eval has no such measure."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of trec_eval: the metric behind it, its parameters, and where it is printed."""
+    """Describe a measure of trec_eval: its metric, its parameters, and where it is printed."""
 
     name: str
     metric: str | None = None
@@ -73,7 +71,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the output: for every query, at the end for all of them, or both."""
+    """Describe a line of the output: for every query, for the summary, or for both."""
 
     label: str
     measure: Measure
@@ -99,7 +97,7 @@ class Line:
 
 @dataclass(frozen=True)
 class _Request:
-    """A measure with the text that followed its dot."""
+    """Hold a measure with the text that followed its dot."""
 
     measure: Measure
     params: str = ""
@@ -129,14 +127,14 @@ class _Request:
 
     def numbers(self, count: int | None = None) -> list[float]:
         try:
-            found = [float(part) for part in self.params.split(",")]
+            numbers = [float(part) for part in self.params.split(",")]
         except ValueError:
-            found = [math.nan]
-        if not all(map(math.isfinite, found)):
+            numbers = [math.nan]
+        if not all(map(math.isfinite, numbers)):
             raise self.error("numbers belong behind the dot, with commas between them.")
-        if count not in (None, len(found)):
-            raise self.error(f"it takes {count} number{'s' * (count != 1)}, not {len(found)}.")
-        return found
+        if count not in (None, len(numbers)):
+            raise self.error(f"it takes {count} number{'s' * (count != 1)}, not {len(numbers)}.")
+        return numbers
 
     def pairs(self) -> dict[str, float]:
         pairs = {}
@@ -223,7 +221,7 @@ def _gained(request: _Request) -> Line:
 
 
 def _freely_gained(request: _Request, gains: Mapping[float, float]) -> pl.Expr:
-    """Return a gained measure for any gains: falling with the grade, negative, or of grade 0.
+    """Return a measure with gains that fall with the grade, are negative, or belong to grade 0.
 
     The ideal list has the documents of the largest gain first, and none without gain.
     """
@@ -343,7 +341,7 @@ DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
 }
 
 
-def lines_of(
+def make_lines(
     requests: Mapping[str, Sequence[str]],
     *,
     collection: int | None = None,
@@ -411,10 +409,10 @@ def refuse_other_judgments(requests: Iterable[str], rel_format: RelFormat) -> No
             )
 
 
-def written_as(label: str) -> str | None:
+def format_measure(label: str) -> str | None:
     """Return how -m asks for the line with this label; None if no measure has such a line.
 
-    >>> written_as("map_cut_10"), written_as("map"), written_as("nothing")
+    >>> format_measure("map_cut_10"), format_measure("map"), format_measure("nothing")
     ('map_cut.10', 'map', None)
     """
     if label in MEASURES:
@@ -427,7 +425,7 @@ def written_as(label: str) -> str | None:
 
 
 def _hint(name: str) -> str:
-    written = written_as(name)
+    written = format_measure(name)
     if written is not None:
         return f"Did you mean -m {written}?"
     return did_you_mean(name, [*MEASURES, *NICKNAMES])

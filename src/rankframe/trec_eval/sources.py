@@ -16,7 +16,7 @@ import polars as pl
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import MissingColumnError
 from rankframe.io.formats.packing import bare_name, packing_of
-from rankframe.io.formats.registry import PARQUET, READ_ERRORS, reading
+from rankframe.io.formats.registry import PARQUET, READ_ERRORS, by_ending, reading
 from rankframe.io.formats.trec_format import ITERATION, is_comment, read_trec, tag_of
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, open_judgments
@@ -28,14 +28,14 @@ _TAIL = 1 << 16
 _OF_GROUPS = (GROUP, GROUP_WEIGHT)
 
 
-def judgments_of(
+def open_trec_judgments(
     source: Source, columns: Columns | None, relevance: float | None = None
 ) -> InputTable:
     """Open judgments, with fractions of grades cut off.
 
     `relevance`: the grade of every judgment, for judgments without grades.
     """
-    source = in_memory(source)
+    source = buffer_stream(source)
     texts = trec_texts(source)
     if texts is None:
         scanned = open_judgments(source, columns, relevance=relevance)
@@ -57,9 +57,9 @@ def judgments_of(
     return replace(open_table(pl.concat(frames), "qrels", columns, relevance=relevance), name=name)
 
 
-def run_of(source: Source, columns: Columns | None) -> tuple[InputTable, str]:
+def open_trec_run(source: Source, columns: Columns | None) -> tuple[InputTable, str]:
     """Return a run and its name. Ranks are neither used nor checked if there are scores."""
-    source = in_memory(source)
+    source = buffer_stream(source)
     run = open_table(source, "run", columns)
     if not {SCORE, RANK} & set(run.mapping):
         raise MissingColumnError("run", SCORE, run.raw.collect_schema().names())
@@ -69,7 +69,7 @@ def run_of(source: Source, columns: Columns | None) -> tuple[InputTable, str]:
     return run, _tag(source) or _run_id(run, source)
 
 
-def unmatched(run: InputTable) -> InputTable:
+def rename_documents(run: InputTable) -> InputTable:
     """Return the run with all documents renamed, so that none is judged."""
     original = run.mapping[DOC]
     renamed = pl.concat_str(pl.lit("\0"), pl.col(original).cast(pl.String))
@@ -90,13 +90,13 @@ def _truncated(judgments: InputTable) -> InputTable:
     return judgments.changed(judgments.raw.with_columns(whole.alias(original)))
 
 
-def in_memory(source: Source) -> Source:
+def buffer_stream(source: Source) -> Source:
     """Return a source that can be read twice: a stream or pipe is read into memory."""
     if isinstance(source, str | os.PathLike):
         if not _is_pipe(source):
             return source
         with Path(source).open("rb") as pipe:
-            return in_memory(pipe)
+            return buffer_stream(pipe)
     if not hasattr(source, "read"):
         return source
     try:
@@ -122,7 +122,7 @@ def _tag(source: Source) -> str | None:
     if not isinstance(source, str | os.PathLike):
         return None
     path = Path(os.path.expanduser(source))  # noqa: PTH111 (pathlib's fails on an unknown user)
-    if not path.is_file() or PARQUET.has(path.suffix.lower()):
+    if not path.is_file() or by_ending(path) is PARQUET:
         return None
     with path.open("rb") as file:
         return _last_tag(file)

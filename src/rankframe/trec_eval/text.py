@@ -39,14 +39,14 @@ def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) 
         # The writer of tables puts a tab between columns; what begins the next line is part of the
         # value before it.
         columns = [pl.repeat(f"{shown[0].label:<22}", chunk.height, eager=True)]
-        queries = one_line(chunk[QUERY])
+        queries = escape_ids(chunk[QUERY])
         for line, end in zip(shown, [*ends, ""], strict=True):
-            columns += [queries, texts(line, chunk, end)]
+            columns += [queries, format_values(line, chunk, end)]
         named = {str(number): column for number, column in enumerate(columns)}
         write_tabbed(file, pl.DataFrame(named))
 
 
-def summary_frame(lines: Sequence[Line], values: pl.DataFrame, run_id: str) -> pl.DataFrame:
+def summarise_lines(lines: Sequence[Line], values: pl.DataFrame, run_id: str) -> pl.DataFrame:
     """Return `measure` and `text` of the lines over all queries."""
     rows = []
     for line in lines:
@@ -56,7 +56,7 @@ def summary_frame(lines: Sequence[Line], values: pl.DataFrame, run_id: str) -> p
             rows.append((line.label, str(values.height)))
         elif line.measure.summary:
             mean = pl.Series(line.label, [_average(values[line.label], line.average)])
-            rows.append((line.label, texts(line, mean.to_frame())[0]))
+            rows.append((line.label, format_values(line, mean.to_frame())[0]))
     return pl.DataFrame(rows, schema={"measure": pl.String, "text": pl.String}, orient="row")
 
 
@@ -81,10 +81,10 @@ def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:
         file.write(f"{measure:<22}\t{ALL}\t{text}\n".encode())
 
 
-def one_line(ids: pl.Series) -> pl.Series:
+def escape_ids(ids: pl.Series) -> pl.Series:
     r"""Escape ids, so that none can end its field or line.
 
-    >>> one_line(pl.Series(["q1", "q\t2\n"])).to_list()
+    >>> escape_ids(pl.Series(["q1", "q\t2\n"])).to_list()
     ['q1', 'q\\t2\\n']
     """
     return ids.str.replace_many(UNSEEN)
@@ -100,20 +100,20 @@ def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:
     file.write(text.getbuffer())
 
 
-def texts(line: Line, values: pl.DataFrame, end: str = "") -> pl.Series:
+def format_values(line: Line, values: pl.DataFrame, end: str = "") -> pl.Series:
     """Return a line's printed value for each query, followed by `end`."""
     if line.measure.style == "relstring":
         return _relstrings(line, values) + end
     numbers = values[line.label]
     if line.measure.style == "count":
         return numbers.cast(pl.Int64).cast(pl.String) + end
-    return decimals(numbers.fill_null(0.0).to_numpy(), end)
+    return format_decimals(numbers.fill_null(0.0).to_numpy(), end)
 
 
-def decimals(numbers: NDArray[np.float64], end: str = "") -> pl.Series:
+def format_decimals(numbers: NDArray[np.float64], end: str = "") -> pl.Series:
     """Write numbers with four decimals, rounded as C's printf rounds them.
 
-    >>> decimals(np.array([1 / 3, 0.03125, -2.5])).to_list()
+    >>> format_decimals(np.array([1 / 3, 0.03125, -2.5])).to_list()
     ['0.3333', '0.0312', '-2.5000']
     """
     if len(numbers) and (numbers.min() < 0 or numbers.max() > 1 or np.signbit(numbers).any()):

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.column_names import InputNames, with_grades
 from rankframe.io.opening import open_table
 
 JUDGED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d9", 1)]
@@ -68,17 +67,12 @@ def test_a_folder_without_splits_is_no_collection(tmp_path: Path, refusal) -> No
     refusal(rf.evaluate, folder, RUN)
 
 
-def test_a_score_is_a_grade_beside_a_corpus_id_alone(refusal) -> None:
+def test_a_score_is_a_grade_beside_a_corpus_id_alone(tmp_path: Path, refusal) -> None:
     frame = pl.LazyFrame({"query-id": ["q"], "corpus-id": ["d"], "score": [1]})
-    graded = with_grades(frame, InputNames(frame.collect_schema()))
-    assert graded is not None
-    assert graded.collect().columns == [*frame.collect_schema(), "relevance"]
-    for other in (
-        frame.rename({"corpus-id": "doc_id"}),
-        frame.with_columns(grade=2),
-        frame.drop("score"),
-    ):
-        assert with_grades(other, InputNames(other.collect_schema())) is None
+    assert open_table(frame, "qrels").mapping["relevance"] == "score"
+    graded = frame.with_columns(grade=2)
+    assert open_table(graded, "qrels").mapping["relevance"] == "grade"
+    refusal(open_table, frame.drop("score"), "qrels")
     refusal(rf.evaluate, frame.rename({"corpus-id": "doc_id"}), RUN)
 
 

@@ -10,7 +10,8 @@ from pyarrow import ArrowInvalid
 from pyarrow.parquet import ParquetFile
 
 import rankframe as rf
-from rankframe.io.formats.registry import categories_as_text
+from rankframe.io.formats.registry import PARQUET
+from rankframe.io.raw_table import InputRequest
 
 ROWS = pl.DataFrame(
     {
@@ -25,10 +26,9 @@ PLAIN = ROWS.with_columns(pl.col("query_id", "doc_id").cast(pl.String))
 
 
 def text_of(*files: Path) -> pl.LazyFrame:
-    names = [str(file) for file in files]
-    found = categories_as_text(names, pl.scan_parquet(names))
-    assert found is not None
-    return found
+    found = PARQUET.open([str(file) for file in files], InputRequest("run", "the run"))
+    assert pl.Categorical not in found.frame.collect_schema().dtypes()
+    return found.frame
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_several_files_with_other_categories(file: Path, tmp_path: Path) -> None
 
 def test_without_categories_there_is_nothing_to_gain(tmp_path: Path) -> None:
     PLAIN.write_parquet(tmp_path / "plain.parquet")
-    names = [str(tmp_path / "plain.parquet")]
-    assert categories_as_text(names, pl.scan_parquet(names)) is None
+    plan = text_of(tmp_path / "plain.parquet").explain()
+    assert "Parquet SCAN" in plan
 
 
 def test_results_are_those_of_text(tmp_path: Path) -> None:

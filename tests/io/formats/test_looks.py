@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.io.formats.registry import look_of
+from rankframe.io.formats.registry import refuse_other
 
 RUN = pl.DataFrame({"query_id": ["q1"] * 9, "doc_id": list("abcdefghi"), "score": [1.0] * 9})
 CSV = RUN.write_csv()
@@ -92,4 +92,4 @@ def test_it_is_seen_inside_of_a_packed_file(tmp_path: Path, refusal) -> None:
     ],
 )
 def test_text_looks_like_nothing_else(text: str) -> None:
-    assert look_of(text.encode()) is None
+    refuse_other(text.encode(), "text")

@@ -14,7 +14,11 @@ import pytest
 
 import rankframe as rf
 from rankframe.engine.convert import convert_file
-from rankframe.io.formats.numbers import beyond_float, given_numbers, whole_again, with_rest
+from rankframe.io.formats.numbers import (
+    beyond_float,
+    given_numbers,
+    whole_again,
+)
 from rankframe.io.opening import open_table
 from tests.support.pieces import in_pieces, shop_like
 
@@ -174,10 +178,12 @@ def test_what_a_float_cannot_hold(values: list[Any], dtype: Any, rest: list[floa
 
 
 def test_only_what_may_be_large_has_a_rest() -> None:
-    schema = {"s": pl.Float64(), "t": pl.Int32(), "u": pl.Int64(), "d": pl.Decimal(20, 3)}
-    for name, wide in {"s": False, "t": False, "u": True, "d": False}.items():
-        assert ("_score_rest" in with_rest({"score": name}, schema)) is wide
-    assert "_score_rest" not in with_rest({"relevance": "u"}, schema)
+    for kind, wide in (
+        *((kind, False) for kind in (pl.Float64, pl.Int32, pl.Decimal(20, 3))),
+        *((kind, True) for kind in (pl.Int64, pl.String, pl.Decimal(20, 0))),
+    ):
+        run = pl.LazyFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": kind})
+        assert ("_score_rest" in open_table(run, "run").mapping) is wide
 
 
 def test_floats_stay_floats_unless_they_are_among_large_numbers() -> None:

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import feather
 
 import rankframe as rf
-from rankframe.io.formats.packing import PACKINGS, Packing, beginning_of, head_of, packing_of
+from rankframe.io.formats.packing import PACKINGS, Packing, beginning_of, packing_of
 from rankframe.io.formats.registry import (
     BINARY,
     FORMATS,
@@ -72,7 +72,7 @@ def test_a_format_is_written_and_read_by_its_endings(
 def test_a_format_is_known_by_its_beginning(form: Format, tmp_path: Path) -> None:
     target = tmp_path / "without ending"
     form.write(RUN, target)
-    assert by_beginning(head_of(str(target))) is form
+    assert by_beginning(beginning_of(str(target)).head) is form
     assert found(target, form) == held(form).rows()
     for pack in (bytes, gzip.compress, bz2.compress, zstd):
         assert found(io.BytesIO(pack(target.read_bytes())), form) == held(form).rows()

@@ -95,9 +95,10 @@ def assert_as_lines(content: bytes, role: Kind | None, *, whole: bool = False) -
     if found is None:
         return False
     try:
-        expected = read_lines(io.BytesIO(content), role, "x", whole=whole)
+        expected = read_lines(io.BytesIO(content), role, whole=whole)
     except (RankframeError, *READ_ERRORS) as error:
         raise AssertionError(f"read as a table, refused as lines: {error}") from error
+    assert expected is not None
     assert_frame_equal(found, expected, check_exact=True)
     bits = pl.selectors.float().reinterpret(signed=False)
     assert found.select(bits).equals(expected.select(bits))
@@ -194,7 +195,9 @@ def test_a_packed_text_is_read_as_a_table_too(tmp_path: Path) -> None:
         path.write_bytes(content)
         found = read_even(str(path), "run")
         assert found is not None
-        assert_frame_equal(found, read_lines(str(path), "run", "x"))
+        expected = read_lines(str(path), "run")
+        assert expected is not None
+        assert_frame_equal(found, expected)
     path.write_bytes(packed[:-9])
     assert read_even(str(path), "run") is None
     assert read_even(str(tmp_path / "none.run"), "run") is None

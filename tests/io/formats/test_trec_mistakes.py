@@ -1,32 +1,33 @@
-"""What is wrong with parts of a text, added up."""
+"""Lines with mistakes are counted, and the first is named."""
 
 from __future__ import annotations
 
-import polars as pl
+import io
+
 import pytest
 
-from rankframe.core.errors import EmptyInputError
-from rankframe.io.formats.trec_format import LINE, NUMBER, Bad, Mistakes
+from rankframe.core.errors import EmptyInputError, MalformedLineError
+from rankframe.io.formats.trec_format import Kind, read_trec
 
 
-def test_the_first_of_all_lines_is_named_by_its_place_in_the_whole() -> None:
-    lines = pl.DataFrame({NUMBER: [4, 9], LINE: ["q1 d1", "q2 d2"]})
-    bad = Bad.of(lines)
-    assert bad == Bad(2, 4, "q1 d1")
-    assert Bad.of(lines.head(0)) == Bad()
-    assert Bad().and_then(bad, above=100) == Bad(2, 104, "q1 d1")
-    assert bad.and_then(bad, above=100) == Bad(4, 4, "q1 d1")
+@pytest.mark.parametrize(
+    ("text", "role", "line", "count", "problem"),
+    [
+        ("q 0 d 1\n\nq 0 e x\nq 0 f y\n", "qrels", 3, 2, "the relevance is not a number"),
+        ("# none\nq\tQ0 d 1 high t\n", "run", 2, 1, "the score is not a number"),
+        ("q Q0 d 1 x t\nq Q0 e\nq Q0 f 1 2 t\n", "run", 2, 1, "3 fields where run lines have 6"),
+        ("q 0 d 1\nq  0 d\n", None, 2, 1, "3 fields where qrels lines have 4"),
+    ],
+)
+def test_mistakes_are_counted(
+    text: str, role: Kind | None, line: int, count: int, problem: str
+) -> None:
+    with pytest.raises(MalformedLineError) as said:
+        read_trec(io.BytesIO(text.encode()), role, "x.txt")
+    assert (said.value.line, said.value.count, said.value.problem) == (line, count, problem)
 
 
-def test_mistakes_add_up_under_the_kind_of_the_first_lines() -> None:
-    blank, judged = Mistakes("run", 0), Mistakes("qrels", 3, numbers=Bad(1, 2, "q 0 d x"))
-    both = blank.and_then(judged, above=5).and_then(judged, above=8)
-    assert (both.kind, both.lines, both.numbers) == ("qrels", 6, Bad(2, 7, "q 0 d x"))
-
-
-def test_what_is_wrong_is_refused(refusal) -> None:
+def test_other_texts_are_refused(refusal) -> None:
     with pytest.raises(EmptyInputError):
-        Mistakes().refuse("run", "r.txt")
-    refusal(Mistakes("qrels", 3, numbers=Bad(1, 2, "q 0 d x")).refuse, "qrels", "q.txt")
-    refusal(Mistakes("run", 1, fields=Bad(1, 0, "q 0 d 1")).refuse, "run", "r.txt")
-    Mistakes("run", 1).refuse("run", "r.txt")
+        read_trec(io.BytesIO(b"# nothing\n\n"), "run", "r.txt")
+    refusal(read_trec, io.BytesIO(b"q 0 d 1\n"), "run", "r.txt")

@@ -172,6 +172,7 @@ def test_what_postgresql_cannot_answer_is_said_without_the_password(
 ) -> None:
     address = re.sub(old, new, server)
     found = refusal(values, address)
+    assert "@" not in found
     assert password_of(address) not in found
 
 
@@ -189,11 +190,40 @@ def test_the_password_is_nowhere_in_what_is_made(server: str, tmp_path: Path) ->
     assert password not in repr(result) + str(result.ledger.rows()) + str(compared.ledger.rows())
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from runs) as x; copy runs to '{target}'; select * from (select 1",
+        "copy runs to '{target}'",
+        "select * from read_csv('{target}')",
+        "hostile",  # a view over another file
+    ],
+)
+def test_duckdb_reads_its_file_and_nothing_else(query: str, tmp_path: Path, refusal) -> None:
+    target = tmp_path / "other.csv"
+    shop = tmp_path / "shop.db"
+    RUN.write_csv(target)
+    before = target.read_bytes()
+    with duckdb.connect(str(shop)) as connection:
+        connection.execute("create table runs as select 'q1' as query_id")
+        connection.execute(f"create view hostile as select * from read_csv('{target}')")
+    refusal(values, f"duckdb:{shop}#{query.format(target=target)}")
+    assert target.read_bytes() == before
+
+
+def test_postgresql_changes_nothing(server: str, refusal) -> None:
+    for query in ("runs) as x; drop table runs; select * from (select 1", "select lo_create(0)"):
+        refusal(
+            values, f"{server}#select * from {query}" if "runs" in query else f"{server}#{query}"
+        )
+    assert values(f"{server}#runs")
+
+
 def test_names_of_runs_have_no_passwords() -> None:
     address = "postgresql://ann:word@host/shop"
     assert list(runs_by_name([f"{address}#runs", f"{address}#old.best"])) == ["runs", "best"]
     assert next(iter(runs_by_name([f"{address}#runs", f"{address}/x#runs"]))) == (
-        "postgresql://ann:***@host/shop#runs"
+        "postgresql://host/shop#runs"
     )
     assert list(runs_by_name(["duckdb:a/shop.db#bm25", "runs/dense.parquet"])) == ["bm25", "dense"]
 

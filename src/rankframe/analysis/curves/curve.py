@@ -39,7 +39,6 @@ from rankframe.io.queries import (
     By,
     read_attributes,
     refuse_unknown_queries,
-    shared_columns_of,
 )
 from rankframe.metrics.names import Metric, resolve
 
@@ -167,7 +166,7 @@ def curve(
     attributes = read_attributes(queries, by=by, columns=columns)
     judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     ranking = open_run(run, policies, columns)
-    refuse_absent_columns(columns, judgments, ranking, queries=shared_columns_of(attributes))
+    refuse_absent_columns(columns, judgments, ranking, queries=attributes)
     population = read_population(judgments, ranking, policies, distance=scores == "distance")
 
     def draw(curves: Ints) -> pl.DataFrame:

@@ -99,12 +99,12 @@ def read_population(
     assert found.listing is not None  # it was requested
     documents = found.listing.all()
     if policies.judged_only:
-        documents = documents.some(part.rank[documents.judgment] * (documents.judgment >= 0) > 0)
+        documents = documents.select(part.rank[documents.judgment] * (documents.judgment >= 0) > 0)
         # ranks are counted again, because the unjudged documents are gone
         documents = replace(documents, rank=part.rank[documents.judgment])
     counts = number[documents.query] >= 0
     if not counts.all():
-        documents = documents.some(counts)
+        documents = documents.select(counts)
     if scored and documents.value is not None:
         score = documents.value
     else:

@@ -31,7 +31,7 @@ from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Progress, Report, Storage, takes_options
 from rankframe.engine.memory import limit_of
 from rankframe.engine.partitions import merge_sorted_files
-from rankframe.frames.lazy_frame import lazy_frame
+from rankframe.frames.column_frame import lazy_frame
 from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, open_judgments, refuse_absent_columns

@@ -20,7 +20,7 @@ from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, number_of, shown
 from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, is_number
-from rankframe.metrics.metric import refuse_long
+from rankframe.metrics.metric import refuse_long_name
 from rankframe.metrics.names import read_literal, split_parameters
 
 # What users give: a name, or an expression over the stacked frame.
@@ -85,7 +85,7 @@ def parse(text: str) -> tuple[Definition, dict[str, Any]]:
     >>> parse("rbc(phi=0.8)")[1]
     {'phi': 0.8}
     """
-    refuse_long(text)
+    refuse_long_name(text)
     parsed = _NAME.fullmatch(text)
     if parsed is None:
         raise OptionError(f"cannot read the method {shown(text)}. See `rankframe fusions`.")

@@ -43,13 +43,15 @@ class FusionPolicies(Options):
     depth: int | None = option(
         None,
         "Use only the top N documents of each run.",
-        ledger=lambda depth: "the whole lists" if depth is None else f"the top {depth}",
+        ledger="the top {}",
+        unset="the whole lists",
         check=COUNT,
     )
     k_max: int | None = option(
         None,
         "Keep only the top N fused documents of each query.",
-        ledger=lambda k: "all" if k is None else f"the top {k}",
+        ledger="the top {}",
+        unset="all",
         check=COUNT,
     )
 

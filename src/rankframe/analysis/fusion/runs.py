@@ -271,7 +271,7 @@ def _all_queries(rankings: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints,
         order = text_order(names)
         return taken(names, order).alias(QUERY), (order,) * len(rankings)
     joined = pl.concat(queries, rechunk=True)
-    keys = np.concatenate([ranking.index.keys for ranking in rankings])
+    keys = np.concatenate([ranking.hashes for ranking in rankings])
     heads = group_equal(keys, joined)
     distinct = np.flatnonzero(heads == np.arange(len(heads)))
     names = as_text(taken(joined, distinct))

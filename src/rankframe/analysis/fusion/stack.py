@@ -20,7 +20,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.frames.pair_sides import Side
 from rankframe.kernel.batch import Batch, Ids, as_text, taken
-from rankframe.kernel.duplicates import deduplicate_batch, may_repeat
+from rankframe.kernel.duplicates import deduplicate_batch
 from rankframe.kernel.matching import group_equal
 from rankframe.kernel.ranking import RankedBatch, kept_ranks, order_by_score
 from rankframe.kernel.segments import number_segments, position, ranges, segment_lengths, spread
@@ -194,7 +194,7 @@ def _stack_unique(
     """Stack runs; return None if a run may have a document twice, unless that was checked."""
     ranked, ranks = zip(*(_rank(side, policies) for side in sides), strict=True)
     cut = any(run.height < run.batch.height for run in ranked)
-    if cut and not checked and any(may_repeat(side.batch) for side in sides):
+    if cut and not checked and any(side.batch.may_repeat() for side in sides):
         return None
     code = np.concatenate([_query_codes(*run) for run in zip(ranked, sides, strict=True)])
     ids = pl.concat(

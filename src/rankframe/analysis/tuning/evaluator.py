@@ -61,7 +61,9 @@ class JudgedBlock:
     def match(cls, stack: Stack, judgments: IndexedJudgments) -> JudgedBlock:
         """Match documents with judgments; all queries are judged."""
         table = pl.DataFrame({QUERY: taken(stack.queries, stack.code), DOC: stack.docs})
-        batch = Batch.from_hashed(hashed(table.lazy()).collect(engine="in-memory"), stack.starts)
+        batch = Batch.from_hashed(
+            hashed(table.lazy()).collect(engine="in-memory"), starts=stack.starts
+        )
         numbers = judgments.find(batch)
         matches = match_documents(batch, judgments, numbers)
         assert matches is not None  # in a stack, each document is there once

@@ -19,7 +19,7 @@ import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, plain_name
 from rankframe.core.messages import Option, listing
-from rankframe.io.formats.packing import head_of
+from rankframe.io.formats.packing import beginning_of
 from rankframe.io.formats.trec_format import FIELDS, is_comment, looks_like_trec
 from rankframe.io.raw_table import InputRequest, RawTable
 
@@ -28,13 +28,13 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _KNOWN = frozenset(
     plain_name(name) for column, also in SYNONYMS.items() for name in (column, *also)
 )
-# What stands in the second column of TREC text, which nobody reads.
+# Values of the second column of TREC text, which is not read.
 _ITERATIONS = ("0", "Q0")
-# Enough for the first line of any table that people made.
+# Bytes that hold the first line of any reasonable table.
 _HEAD = 1 << 16
-# From so many ranks of a query on, grades do not happen to be 1, 2, 3, …
+# Grades do not happen to be 1, 2, 3, … for this many documents of every query.
 _RANKED = 3
-# Rows by which one sees whether numbers rise.
+# Rows that show whether numbers rise.
 _LOOKED_AT = 1_000
 # More columns than this are a matrix, or a text without ends of lines.
 _MOST = 500
@@ -47,9 +47,10 @@ def open_delimited(
     files: Sequence[str] | Sequence[IO[bytes]], request: InputRequest, *, separators: str
 ) -> RawTable:
     """Open a table with the separator that it has, else the first of `separators`."""
-    head = head_of(files[0], _HEAD)
-    found = separator_of(head)
-    separator = found if found and found in separators else separators[0]
+    head = beginning_of(files[0], _HEAD).head
+    separator = separator_of(head)
+    if separator is None or separator not in separators:
+        separator = separators[0]
     fields, user_names = fields_of(head, separator), request.user_names
     numbered = any(_NUMBERED.fullmatch(user_name) for user_name in user_names)
     if numbered and not (is_named(fields) or set(user_names) & set(fields)):
@@ -194,6 +195,6 @@ def _longest_ranking(table: pl.LazyFrame) -> int:
         & (pl.col("last") - pl.col("first") + 1 == pl.col("rows"))
         & ~pl.col("gaps")
     )
-    found = by_query.select(whole.all().alias("all"), pl.col("rows").max())
-    all_whole, longest = found.collect(engine="streaming").row(0)
+    summary = by_query.select(whole.all().alias("all"), pl.col("rows").max())
+    all_whole, longest = summary.collect(engine="streaming").row(0)
     return longest if all_whole and longest else 0

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -40,7 +40,6 @@ Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
 
 # Plain names of a query and of a document: what rows of judgments and runs have.
 _KEYS = tuple({plain_name(name) for name in (key, *SYNONYMS[key])} for key in (QUERY, DOC))
-NO_JSON = "this is not JSON"
 _NUMBER = "_number"
 _SAMPLE = 20  # lines, or elements, that show what all are
 _ERROR = 3  # an error of an engine has a status and headers beside it, but no more
@@ -57,20 +56,20 @@ _FRAMES = (pl.DataFrame, pl.LazyFrame)
 
 def open_json(files: Files, request: InputRequest) -> RawTable:
     """Open JSON texts."""
-    found = _Reader(request).read(files)
-    if isinstance(found, Mapping):
-        return RawTable(pl.LazyFrame(), by_query=found)
-    return RawTable(found.lazy(), seekable=False)
+    content = _Reader(request).read(files)
+    if isinstance(content, Mapping):
+        return RawTable(pl.LazyFrame(), by_query=content)
+    return RawTable(content.lazy(), seekable=False)
 
 
 def responses_in(
     files: Files, request: InputRequest, queries: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Read the hits of the responses in JSON texts. `queries`: their names, in order."""
-    found = _Reader(request, queries).read(files)
-    if not isinstance(found, pl.DataFrame):
+    hits = _Reader(request, queries).read(files)
+    if not isinstance(hits, pl.DataFrame):
         raise request.unreadable("it holds no responses of a search engine")
-    return found
+    return hits
 
 
 def open_json_lines(files: Sequence[str | IO[bytes]], name: str) -> pl.LazyFrame:
@@ -108,7 +107,7 @@ def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads JSON texts of one input. `queries`: those that responses answer, in order."""
+    """Read JSON texts of one input. `queries`: the queries that responses answer, in order."""
 
     request: InputRequest
     queries: Sequence[str] | None = None
@@ -116,8 +115,6 @@ class _Reader:
     def read(self, files: Files) -> Found:
         """Read texts: hits of responses as a frame, and anything else lazily."""
         name = self.request.name
-        if isinstance(files[0], str) and "://" in files[0]:
-            return open_json_lines(files, name)
         lines, more = _first_lines(files[0])
         if not lines or not lines[0].startswith(("{", "[")):
             return open_json_lines(files, name)
@@ -128,17 +125,17 @@ class _Reader:
         each: list[Sequence[str] | None] = [self.queries] * len(files)
         if self.queries is not None and len(self.queries) == len(files):
             each = [[query] for query in self.queries]
-        found: list[Any] = []
+        contents: list[Any] = []
         for file, queries in zip(files, each, strict=True):
             called = file if isinstance(file, str) else name
-            found.append(_Reader(replace(self.request, name=called), queries)._document(file))
-        if len(found) == 1:
-            return found[0]
-        if all(isinstance(content, Mapping) for content in found):
-            return _merge(found, self.request)
-        if not any(all(isinstance(content, kind) for content in found) for kind in _FRAMES):
+            contents.append(_Reader(replace(self.request, name=called), queries)._document(file))
+        if len(contents) == 1:
+            return contents[0]
+        if all(isinstance(content, Mapping) for content in contents):
+            return _merge(contents, self.request)
+        if not any(all(isinstance(content, kind) for content in contents) for kind in _FRAMES):
             raise self.request.unreadable("some of its files hold rows, and others something else")
-        return pl.concat(found, how="diagonal_relaxed")
+        return pl.concat(contents, how="diagonal_relaxed")
 
     def _lines(self, files: Files, values: Sequence[Any]) -> pl.LazyFrame | pl.DataFrame:
         """Read texts with a row, a response or a batch of responses on each line."""
@@ -370,14 +367,15 @@ def _scan_lines(file: str | IO[bytes], number: str | None = None) -> pl.LazyFram
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
     """Name the first line that is no object."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
-    lines = _scan_lines(file, _NUMBER).filter(full).collect()
+    lines = _scan_lines(file, _NUMBER).filter(full).collect_batches(maintain_order=True)
     # allowed: until the first that is wrong, to say so
-    for number, line in zip(lines[_NUMBER], lines[LINE], strict=True):
+    for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, lines)):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as wrong:
             problem = getattr(wrong, "msg", "") or shorten(error.split("\n", maxsplit=1)[0])
-            raise MalformedLineError(name, number + 1, line, f"{NO_JSON} ({problem})", 1) from wrong
+            problem = f"this is not JSON ({problem})"
+            raise MalformedLineError(name, number + 1, line, problem, 1) from wrong
         if not isinstance(value, dict):
             problem = 'a line holds an object such as {"query_id": "q1", …}'
             raise MalformedLineError(name, number + 1, line, problem, 1)

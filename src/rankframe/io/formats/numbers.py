@@ -6,7 +6,7 @@ score is a column of its own (`SCORE_REST`), which orders equal floats; computat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,22 +16,14 @@ import polars as pl
 from rankframe.core.columns import SCORE, SCORE_REST
 
 _WIDE = pl.Int128
-_MAYBE_LARGE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
+# Types of numbers that a float may not hold.
+MAYBE_LARGE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
 _LARGEST = {pl.Int64: (1 << 63) - 1, _WIDE: (1 << 127) - 1}
 # Above it, floats are further apart than 1.
 _LARGEST_EXACT = float(1 << 53)
-# What numpy would take for numbers: it drops what is imaginary, and counts the days since 1970.
+# Types that numpy would convert to numbers: the real part, and the days since 1970.
 _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 _NUMBERS = (int, float, np.number)
-
-
-def with_rest(mapping: Mapping[str, str], schema: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """Add the rounding error of scores to a mapping of columns, if their type can have one."""
-    kept = {column: source for column, source in mapping.items() if column != SCORE_REST}
-    dtype = schema[kept[SCORE]] if SCORE in kept else None
-    if dtype in _MAYBE_LARGE or (isinstance(dtype, pl.Decimal) and dtype.scale == 0):
-        kept[SCORE_REST] = kept[SCORE]
-    return kept
 
 
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:

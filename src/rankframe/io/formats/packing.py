@@ -63,22 +63,17 @@ PACKINGS = (
         lambda file: cast("Any", bz2.BZ2File(file, "wb")),
     ),
 )
-# What polars unpacks as it reads text.
+# Compressions that polars decompresses as it reads text.
 NATIVE = ("gzip", "zstd")
 ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 
-class Held(io.BytesIO):
-    """The decompressed content of a file, with its name."""
-
-    def __init__(self, content: bytes = b"", name: str = "") -> None:
-        super().__init__(content)
-        self.name = name
-
-
 def packing_of(head: bytes) -> Packing | None:
     """Return the compression of content that begins like this."""
-    return next((packing for packing in PACKINGS if head.startswith(packing.begins)), None)
+    for packing in PACKINGS:
+        if head.startswith(packing.begins):
+            return packing
+    return None
 
 
 def by_name(path: str | Path) -> Packing | None:
@@ -126,17 +121,12 @@ def beginning_of(file: str | IO[bytes], size: int = 4096) -> Beginning:
             return Beginning(text.read(size), packing)
 
 
-def head_of(file: str | IO[bytes], size: int = 4096) -> bytes:
-    """Return the beginning of a file, unpacked."""
-    return beginning_of(file, size).head
-
-
-def unpacked(content: bytes, name: str) -> Held:
+def unpacked(content: bytes, name: str) -> io.BytesIO:
     """Decompress content; refuse what grows like a decompression bomb."""
     packing = packing_of(content)
     if packing is None:
-        return Held(content, name)
-    buffer = Held(name=name)
+        return io.BytesIO(content)
+    buffer = io.BytesIO()
     with packing.read(io.BytesIO(content)) as packed:
         while part := packed.read(STEP):
             buffer.write(part)
@@ -155,15 +145,10 @@ def without_packing(
 
     If one is compressed in another way, the decompressed contents of all files; else their paths.
     """
-    packings = (_packing_at(file) for file in files)
+    packings = (beginning_of(file, 0).packing for file in files)
     if all(packing is None or packing.name in readable for packing in packings):
         return list(files)
     return [unpacked(Path(file).read_bytes(), file) for file in files]
-
-
-def _packing_at(file: str) -> Packing | None:
-    with Path(file).open("rb") as raw:
-        return packing_of(raw.read(_LONGEST))
 
 
 _LONGEST = max(len(packing.begins) for packing in PACKINGS)

@@ -9,13 +9,12 @@ import glob as globbing
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import polars as pl
 
@@ -29,7 +28,7 @@ from rankframe.io.formats.delimited import (
     separator_of,
 )
 from rankframe.io.formats.json_text import open_json, write_object
-from rankframe.io.formats.packing import ENDINGS, NATIVE, Beginning, head_of
+from rankframe.io.formats.packing import ENDINGS, NATIVE, Beginning, beginning_of
 from rankframe.io.formats.trec_format import (
     looks_like_tabbed_trec,
     looks_like_trec,
@@ -43,12 +42,12 @@ from rankframe.io.remote import explained, is_address
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _BATCH = 1 << 17  # rows: as many as polars reads at a time
-# What a file of such a format has in its first line.
+# Characters in the first line of a file of such a format.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
 _STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
-# What polars raises where a damaged file leads it to a state that it takes for impossible.
+# polars raises this where a damaged file leads it to a state that it takes for impossible.
 _PANIC: type[BaseException] = pl.exceptions.PanicException
-# What reading a file may raise, whatever is wrong with it.
+# Exceptions that reading a damaged or missing file may raise.
 READ_ERRORS = (pl.exceptions.PolarsError, _PANIC, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
@@ -61,7 +60,7 @@ class Format:
     endings: tuple[str, ...]
     open: Callable[[Files, InputRequest], RawTable]
     # whether a file that begins so, unpacked, is one
-    begins: Callable[[bytes], bool]
+    begins: Callable[[bytes], object]
     # into a path or an open file
     write: Callable[[pl.DataFrame, Any], object]
     # other endings that are understood
@@ -71,10 +70,6 @@ class Format:
     # the packings in which it is read by a path; in others, what it holds is held in memory
     packings: tuple[str, ...] = NATIVE
 
-    def has(self, ending: str) -> bool:
-        """Return whether files of the format have this ending."""
-        return ending in (*self.endings, *self.also)
-
 
 def by_ending(path: str | Path) -> Format | None:
     """Return the format of a name, compressed or not."""
@@ -82,12 +77,15 @@ def by_ending(path: str | Path) -> Format | None:
     ending = name.suffix.lower()
     if ending in ENDINGS:
         ending = Path(name.stem).suffix.lower()
-    return next((format_ for format_ in FORMATS if format_.has(ending)), None)
+    return BY_ENDING.get(ending)
 
 
 def by_beginning(head: bytes) -> Format | None:
     """Return the format of content that begins like this."""
-    return next((format_ for format_ in FORMATS if format_.begins(head)), None)
+    for form in FORMATS:
+        if form.begins(head):
+            return form
+    return None
 
 
 def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
@@ -97,22 +95,22 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
     the name of any other format. A file that is known to be something else is refused.
     """
     head = beginning.head
-    named, found = by_ending(path), by_beginning(head)
-    if found not in BINARY:
+    named, look = by_ending(path), by_beginning(head)
+    if look not in BINARY:
         refuse_other(head, name)
     if named in BINARY and named is not None:
         if beginning.packing is not None:
             packed = f"it should be {named.name}, and was packed once more by "
             raise UnreadableInputError(name, packed + beginning.packing.name, "Unpack it")
-        if found is not None and found not in BINARY and len(head.splitlines()) > 1:
-            problem = f"it is not a {named.name} file: it looks like {found.name}"
-            raise UnreadableInputError(name, problem, f"Call it {found.endings[0]}")
-        return found if found in BINARY else named
-    if named is None or found in BINARY:
-        return found
+        if look is not None and look not in BINARY and len(head.splitlines()) > 1:
+            problem = f"it is not a {named.name} file: it looks like {look.name}"
+            raise UnreadableInputError(name, problem, f"Call it {look.endings[0]}")
+        return look if look in BINARY else named
+    if named is None or look in BINARY:
+        return look
     line = first_line(head)
     if named is TREC:
-        return found if found and _is_table(found, head) else TREC
+        return look if look and _is_table(look, head) else TREC
     # The names in a header may hold blanks, and numbers.
     if named.name == "TSV" and "\t" in line:
         return TREC if looks_like_tabbed_trec(line) else named
@@ -122,8 +120,9 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
 
 def refuse_other(head: bytes, name: str) -> None:
     """Refuse content that begins like something that cannot be read."""
-    if look := look_of(head):
-        raise UnreadableInputError(name, f"this looks like {look.kind}", look.advice)
+    for sign, kind, advice in _LOOKS:
+        if re.match(sign, head, re.DOTALL):
+            raise UnreadableInputError(name, f"this looks like {kind}", advice)
 
 
 def readable() -> str:
@@ -139,24 +138,58 @@ def writable(*, any_table: bool) -> str:
     return ", ".join(ending for format_ in able for ending in format_.endings)
 
 
-def _is_table(found: Format, head: bytes) -> bool:
+def _is_table(look: Format, head: bytes) -> bool:
     """Return whether a file with an ending of TREC text is surely a table, or JSON."""
     line, separator = first_line(head), separator_of(head)
-    if found is TREC or separator is None:
-        return found is not TREC
+    if look is TREC or separator is None:
+        return look is not TREC
     fields = fields_of(head, separator)
     return is_named(fields) or (separator == "\t" and len(fields) in (2, 3) and " " not in line)
 
 
 def _open_parquet(files: Files, _request: InputRequest) -> RawTable:
+    """Scan Parquet files, local files with text in place of categories.
+
+    polars numbers categories over all row groups, which takes several times as long as reading
+    them; in the files they are texts, each once a row group, and numbers that point to them.
+    """
     frame = pl.scan_parquet(files, glob=False)
-    texts = categories_as_text(files, frame)
-    return RawTable(frame if texts is None else texts)
+    schema = frame.collect_schema()
+    if pl.Categorical not in schema.dtypes() or not all(isinstance(file, str) for file in files):
+        return RawTable(frame)
+    texts = {n: pl.String() if kind == pl.Categorical else kind for n, kind in schema.items()}
+
+    def read(columns: list[str], _rows: int | None) -> Iterator[pl.DataFrame]:
+        for file in files:
+            yield from _read_parquet(file, columns)
+
+    return RawTable(lazy_table(texts, read))
+
+
+def _read_parquet(file: Any, columns: list[str]) -> Iterator[pl.DataFrame]:
+    # Takes longer than polars to import.
+    from pyarrow import ArrowException  # noqa: PLC0415
+    from pyarrow.parquet import ParquetFile  # noqa: PLC0415
+
+    try:
+        with ParquetFile(file) as opened:
+            for batch in opened.iter_batches(_BATCH, columns=columns):
+                yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
+    except ArrowException as error:  # as polars says that it cannot read a file
+        raise pl.exceptions.ComputeError(str(error)) from error
+
+
+def _text(name: str, column: Any) -> pl.Series:
+    """Return a column of pyarrow's table, with text in place of categories."""
+    if not hasattr(column, "dictionary"):
+        return pl.Series(name, column)
+    texts, numbers = pl.Series(name, column.dictionary), pl.Series(column.indices)
+    return texts[numbers] if not numbers.null_count() else texts.gather(numbers)
 
 
 def _open_arrow(files: Files, _request: InputRequest) -> RawTable:
     """Open Arrow and Feather files, or Arrow streams."""
-    if not any(head_of(file).startswith(_STREAM) for file in files):
+    if not any(beginning_of(file).head.startswith(_STREAM) for file in files):
         return RawTable(pl.scan_ipc(files, glob=False))
     tables = [pl.read_ipc_stream(file) for file in files]
     return RawTable(pl.concat(tables, how="diagonal_relaxed").lazy())
@@ -183,7 +216,7 @@ PARQUET = Format(
     (".parquet",),
     also=(".pq", ".parq"),
     open=_open_parquet,
-    begins=lambda head: head.startswith(b"PAR1"),
+    begins=re.compile(b"PAR1").match,
     write=pl.DataFrame.write_parquet,
 )
 ARROW = Format(
@@ -191,7 +224,7 @@ ARROW = Format(
     (".arrow", ".feather"),
     also=(".ipc", ".arrows"),
     open=_open_arrow,
-    begins=lambda head: head.startswith((b"ARROW1", _STREAM)),
+    begins=re.compile(b"ARROW1|" + _STREAM).match,
     write=pl.DataFrame.write_ipc,
 )
 TREC = Format(
@@ -242,8 +275,9 @@ FORMATS = (
     ),
     TREC,
 )
+BY_ENDING = {ending: form for form in FORMATS for ending in (*form.endings, *form.also)}
 
-# From where on polars says what to change in a call that is not the user's.
+# The part of an error of polars that advises on a call that the user did not make begins here.
 _HINT = re.compile(
     r"\b(?:hint:|consider |you might want to|try (?:setting|increasing))", re.IGNORECASE
 )
@@ -298,13 +332,6 @@ def _bad_part(name: str) -> str | None:
     return None
 
 
-class Look(NamedTuple):
-    """The kind of a file that cannot be read, and what to do about it."""
-
-    kind: str
-    advice: str = ""
-
-
 _UNPACK, _REPACK = "Unpack it, and give the file inside", "Unpack it, or pack it as .gz"
 _AS_PARQUET = "Write its table as Parquet or CSV"
 _UTF_8 = "Save it as UTF-8: iconv -f {0} -t UTF-8 old > new"
@@ -313,107 +340,67 @@ _BLANKS = rb"(?:\xef\xbb\xbf)?\s*(?i:"  # before a text, whatever its case
 # others are zip archives inside. Of pickles, protocols 2 to 5 say their number; below it, a frame,
 # an object or a memo follows.
 _LOOKS = (
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Look("an old Excel or Word file", _AS_PARQUET)),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file", _AS_PARQUET),
     (
         rb"PK\x03\x04.*(?:\[Content_Types\]\.xml|xl/)",
-        Look("an Excel workbook", "Save the sheet as CSV, or read it with polars.read_excel"),
+        "an Excel workbook",
+        "Save the sheet as CSV, or read it with polars.read_excel",
     ),
-    (rb"PK\x03\x04", Look("a zip archive", _UNPACK)),
-    (rb"PK\x05\x06", Look("a zip archive with nothing in it")),
-    (rb"\xfd7zXZ\x00", Look("xz compression", f"{_REPACK}, .zst or .bz2")),
-    (rb"\x04\x22\x4d\x18", Look("lz4 compression", f"{_REPACK}, .zst or .bz2")),
-    (rb"\xff\x06\x00\x00sNaPpY", Look("Snappy compression", _REPACK)),
-    (rb"7z\xbc\xaf\x27\x1c", Look("a 7-Zip archive", _UNPACK)),
-    (rb"Rar!\x1a\x07", Look("a RAR archive", _UNPACK)),
-    (rb".{257}ustar", Look("a tar archive", _UNPACK)),
-    (rb"\x93NUMPY", Look("an array of numpy", "Load it with numpy.load, and give the array")),
-    (rb"\x89HDF\r\n\x1a\n", Look("an HDF5 file", _AS_PARQUET)),
-    (rb"ORC.*\x00", Look("an ORC file", "Read it with pyarrow.orc.read_table, and give the table")),
-    (rb"Obj\x01", Look("an Avro file", "Read it with polars.read_avro, and give the frame")),
-    (
-        rb"FEA1\x00",
-        Look("an old Feather file (version 1)", "Write it anew: Feather of today is read"),
-    ),
-    (rb"SQLite format 3\x00", Look("a SQLite database", _AS_PARQUET)),
-    (rb".{8}DUCK", Look("a DuckDB database", _AS_PARQUET)),
-    (rb"RDX3\n", Look("an R workspace", _AS_PARQUET)),
-    (rb"%PDF-", Look("a PDF document")),
-    (rb"\x89PNG\r\n|\xff\xd8\xff", Look("a picture")),
-    (rb"\{\\rtf", Look("an RTF document", "Save it as plain text")),
+    (rb"PK\x03\x04", "a zip archive", _UNPACK),
+    (rb"PK\x05\x06", "a zip archive with nothing in it", ""),
+    (rb"\xfd7zXZ\x00", "xz compression", f"{_REPACK}, .zst or .bz2"),
+    (rb"\x04\x22\x4d\x18", "lz4 compression", f"{_REPACK}, .zst or .bz2"),
+    (rb"\xff\x06\x00\x00sNaPpY", "Snappy compression", _REPACK),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (rb".{257}ustar", "a tar archive", _UNPACK),
+    (rb"\x93NUMPY", "an array of numpy", "Load it with numpy.load, and give the array"),
+    (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _AS_PARQUET),
+    (rb"ORC.*\x00", "an ORC file", "Read it with pyarrow.orc.read_table, and give the table"),
+    (rb"Obj\x01", "an Avro file", "Read it with polars.read_avro, and give the frame"),
+    (rb"FEA1\x00", "an old Feather file (version 1)", "Write it again as Feather version 2"),
+    (rb"SQLite format 3\x00", "a SQLite database", _AS_PARQUET),
+    (rb".{8}DUCK", "a DuckDB database", _AS_PARQUET),
+    (rb"RDX3\n", "an R workspace", _AS_PARQUET),
+    (rb"%PDF-", "a PDF document", ""),
+    (rb"\x89PNG\r\n|\xff\xd8\xff", "a picture", ""),
+    (rb"\{\\rtf", "an RTF document", "Save it as plain text"),
     (
         rb"\x80[\x02-\x05][\x95\x8c\]}c()KXCG\x89]",
-        Look("a Python pickle", "Load it in Python, and give what it holds"),
+        "a Python pickle",
+        "Load it in Python, and give what it holds",
     ),
     # Two or four bytes a letter: by a mark, or by many zeros.
-    (rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff", Look("UTF-32 text", _UTF_8.format("UTF-32"))),
-    (rb"\xff\xfe|\xfe\xff", Look("UTF-16 text", _UTF_8.format("UTF-16"))),
+    (rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff", "UTF-32 text", _UTF_8.format("UTF-32")),
+    (rb"\xff\xfe|\xfe\xff", "UTF-16 text", _UTF_8.format("UTF-16")),
     (
         rb"(?:[\t-~]\x00){32}|(?:[\t-~]\x00){4,31}[\t-~]?\Z",
-        Look("UTF-16LE text", _UTF_8.format("UTF-16LE")),
+        "UTF-16LE text",
+        _UTF_8.format("UTF-16LE"),
     ),
     (
         rb"(?:\x00[\t-~]){32}|(?:\x00[\t-~]){4,31}\x00?\Z",
-        Look("UTF-16BE text", _UTF_8.format("UTF-16BE")),
+        "UTF-16BE text",
+        _UTF_8.format("UTF-16BE"),
     ),
     (
         _BLANKS + rb"version https://git-lfs)",
-        Look(
-            "a pointer of Git LFS in place of a file",
-            "Fetch the file that it stands for: git lfs pull",
-        ),
+        "a pointer of Git LFS in place of a file",
+        "Fetch the file that it stands for: git lfs pull",
     ),
     (
         _BLANKS + rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<!doctype html|<html|<head|<body))",
-        Look("an HTML page", "Is it an error or a login page that was saved in place of the file?"),
+        "an HTML page",
+        "Is it an error or a login page that was saved in place of the file?",
     ),
     (
         _BLANKS + rb"<\?xml|<!doctype|<error>)",
-        Look("an XML document", "Is it an error that a server sent in place of the file?"),
+        "an XML document",
+        "Is it an error that a server sent in place of the file?",
     ),
     (
         _BLANKS + rb"%%matrixmarket)",
-        Look("a Matrix Market file", "Give rows of query, document and value"),
+        "a Matrix Market file",
+        "Give rows of query, document and value",
     ),
 )
-
-
-def look_of(head: bytes) -> Look | None:
-    """Return the kind of a file that begins like this, if it is known and cannot be read."""
-    return next((look for sign, look in _LOOKS if re.match(sign, head, re.DOTALL)), None)
-
-
-def categories_as_text(files: Sequence[object], frame: pl.LazyFrame) -> pl.LazyFrame | None:
-    """Scan local Parquet files with text in place of categories; return None without categories.
-
-    polars numbers categories over all row groups, which takes several times as long as reading
-    them; in the files they are texts, each once a row group, and numbers that point to them.
-    """
-    schema = frame.collect_schema()
-    local = [file for file in files if isinstance(file, str) and "://" not in file]
-    if pl.Categorical not in schema.dtypes() or len(local) < len(files):
-        return None
-    texts = {n: pl.String() if kind == pl.Categorical else kind for n, kind in schema.items()}
-    return lazy_table(
-        texts, lambda columns, _: chain.from_iterable(_tables(f, columns) for f in local)
-    )
-
-
-def _tables(file: str, columns: list[str]) -> Iterator[pl.DataFrame]:
-    # Takes longer than polars to import.
-    from pyarrow import ArrowException  # noqa: PLC0415
-    from pyarrow.parquet import ParquetFile  # noqa: PLC0415
-
-    try:
-        with ParquetFile(file) as opened:
-            for batch in opened.iter_batches(_BATCH, columns=columns):
-                yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
-    except ArrowException as error:  # as polars says that it cannot read a file
-        raise pl.exceptions.ComputeError(str(error)) from error
-
-
-def _text(name: str, column: Any) -> pl.Series:
-    """Return a column of pyarrow's table, with text in place of categories."""
-    if not hasattr(column, "dictionary"):
-        return pl.Series(name, column)
-    texts, numbers = pl.Series(name, column.dictionary), pl.Series(column.indices)
-    return texts[numbers] if not numbers.null_count() else texts.gather(numbers)

@@ -28,9 +28,9 @@ _NO_HITS = "without a list of hits: errors"
 Path: TypeAlias = tuple[str, ...]
 
 _QUERIES = frozenset(plain_name(name) for name in (QUERY, *SYNONYMS[QUERY]))
-# What programs call a response that they keep beside other things.
+# Names that programs give to a response inside another object.
 _WRAPPERS = frozenset(("response", "result", "results", "body", "data", "es", "answer"))
-# How far inside a line a response may lie.
+# Levels of nesting that are searched for a response.
 _DEEPEST = 3
 
 
@@ -109,11 +109,11 @@ def shape_of(first_values: Sequence[Any], user_names: Collection[str] = ()) -> S
 
     `user_names`: the user's names of columns: paths with dots, from the line or a hit on.
     """
-    found = [(value, place) for value in first_values if (place := _place(value))]
-    if not found:
+    places = [(value, place) for value in first_values if (place := _place(value))]
+    if not places:
         return None
-    engine, outer = found[0][1]
-    lines = [value for value, _ in found]
+    engine, outer = places[0][1]
+    lines = [value for value, _ in places]
     hits = [
         hit
         for value in lines
@@ -128,7 +128,7 @@ def shape_of(first_values: Sequence[Any], user_names: Collection[str] = ()) -> S
         paths = product((tuple(name.split(".")), (name,)), places)
         for path, (into, values) in paths:
             members = (_at(value, path) for value in values)
-            member = next((found for found in members if found is not None), None)
+            member = next((value for value in members if value is not None), None)
             if _is_value(member) and name not in (*fields, *hit_fields):
                 into[name] = path
                 if isinstance(member, list):
@@ -383,8 +383,8 @@ def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exc
         try:
             lines[low:middle].str.json_decode(kind)
             low = middle
-        except pl.exceptions.PolarsError as found:
-            high, error = middle, found
+        except pl.exceptions.PolarsError as failure:
+            high, error = middle, failure
     reason = str(error).split("\n", maxsplit=1)[0].removeprefix("error deserializing JSON: ")
     problem = f"this is not what a response looks like ({shorten(reason.rstrip('.'), 120)})"
     if len(lines) <= 1:

@@ -4,7 +4,7 @@ Fields are separated by white space. Blank lines, comments and words after the t
 skipped. A comment starts with # and does not have the fields of a line: `#q1 0 d7 2` judges a
 document for the query #q1, as in trec_eval 10. If one blank (or one tab) separates all fields of
 all lines, polars reads the file as a table, in a third of the time; any other text is parsed line
-by line, which also finds mistakes. The mistakes of the parts of a text are added up.
+by line, which also finds mistakes.
 
 Scores that a float cannot hold stay text, so that whole numbers are ranked as whole numbers.
 """
@@ -16,9 +16,8 @@ import io
 import mmap
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, Literal
+from typing import IO, Final, Literal, NoReturn, TypeVar
 
 import polars as pl
 
@@ -32,15 +31,16 @@ from rankframe.core.errors import (
 from rankframe.io.formats.numbers import beyond_float
 
 Kind = Literal["qrels", "run"]
+T = TypeVar("T", pl.Series, pl.Expr)
 
-# What stands before the document of a judgment: nothing that matters, or its subtopic.
+# The field before the document of a judgment: unused, or the subtopic.
 ITERATION: Final = "iteration"
 FIELDS: dict[Kind, tuple[str, ...]] = {
     "qrels": (QUERY, ITERATION, DOC, RELEVANCE),
     "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
 }
 NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
-# Of a table of lines.
+# Columns of a table of lines.
 LINE, NUMBER = "_line", "_number"
 _TAG = 5
 _GAP = "_gap"
@@ -49,13 +49,16 @@ _SHARP: dict[Kind, str] = {
     "qrels": rf"^#\S+(?:\s+\S+){{2}}\s+{NUMBER_TEXT}$",
     "run": rf"^#\S+(?:\s+\S+){{3}}\s+{NUMBER_TEXT}\s+\S+(?:\s|$)",
 }
-# Where floats do not hold all whole numbers, and these have no more than 128 bits.
+_COMMENT = pl.col(LINE).str.starts_with("#")
+_FULL = pl.col(LINE).str.len_bytes() > 0
+_UNIFORM = pl.col(LINE).str.replace_all(r"[ \t\f\v]+", " ")
+# Whole numbers in this range have no more than 128 bits, and floats cannot hold all of them.
 _ROUNDED = float(1 << 53), float(1 << 127)
 NO_ITERATION = "0"
 GZIP = b"\x1f\x8b"
-# What makes a text uneven: a byte order mark, which may stand where a line begins or ends, lines
-# that are comments, and what else parts fields or ends lines. By a byte that each has and few texts
-# do: one byte is found several times as fast as a sequence.
+# Byte sequences that make a text uneven: a byte order mark, comments, and other characters that
+# separate fields or end lines. The key is one byte of the sequence that few texts have: searching
+# for one byte is several times as fast as for a sequence.
 _UNEVEN = {b"\xef": b"\xef\xbb\xbf", b"#": b"\n#", b"\r": b"\r", b"\f": b"\f", b"\v": b"\v"}
 
 
@@ -67,8 +70,12 @@ def read_trec(
     Without a role, the first line tells whether it is a run or qrels. whole: grades are read as C's
     atol reads them, the whole number that they begin with.
     """
-    found = read_even(source, role, whole=whole)
-    return read_lines(source, role, name, whole=whole) if found is None else found
+    table = read_even(source, role, whole=whole)
+    if table is None:
+        table = read_lines(source, role, whole=whole)
+    if table is None or not table.width:
+        refuse_mistakes(source, role, name, whole=whole)
+    return table
 
 
 def read_even(
@@ -82,8 +89,8 @@ def read_even(
     first = content[: len(content) if end < 0 else end]
     separator, other = (b" ", b"\t") if b" " in first else (b"\t", b" ")
     if first.startswith(b"#") or any(
-        content.find(byte) >= 0 and content.find(found) >= 0
-        for byte, found in {other: other, **_UNEVEN}.items()
+        content.find(byte) >= 0 and content.find(sequence) >= 0
+        for byte, sequence in {other: other, **_UNEVEN}.items()
     ):
         return None
     role = role or _kind_of(first.decode("utf-8", errors="replace"))
@@ -139,70 +146,111 @@ def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
         return None
 
 
-def read_lines(
-    source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
-) -> pl.DataFrame:
-    """Read lines with any white space; refuse lines with mistakes."""
-    table, mistakes = some_lines(source, role, whole=whole)
-    mistakes.refuse(role, name)
-    return table
+def _scan(source: str | IO[bytes]) -> pl.LazyFrame:
+    """Return the lines of a text with their numbers, from 0, without white space around."""
+    source = io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else source
+    lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False)
+    return lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
 
 
-def some_lines(
-    source: str | IO[bytes], role: Kind | None, *, whole: bool = False, exact: bool = False
-) -> tuple[pl.DataFrame, Mistakes]:
-    """Read lines; return their rows, or none and the mistakes. exact: scores stay text."""
-    lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False).collect()
-    lines = lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
+def _no_comment(role: Kind | None) -> pl.Expr:
     patterns = [pattern for kind, pattern in _SHARP.items() if role in (kind, None)]
     is_line = pl.any_horizontal(pl.col(LINE).str.contains(pattern) for pattern in patterns)
-    comment = pl.col(LINE).str.starts_with("#")
-    if lines.select(comment.any()).item():
-        lines = lines.filter(~comment | is_line)
-    lines = lines.filter(pl.col(LINE).str.len_bytes() > 0)
+    return is_line | ~_COMMENT
+
+
+def _wrong_fields(role: Kind) -> pl.Expr:
+    """Return whether a line, of uniform white space, has not the fields of its kind."""
+    wrong = pl.col(LINE).str.count_matches(" ", literal=True) != len(FIELDS[role]) - 1
+    return wrong & ~_only_followed(pl.col(LINE)) if role == "run" else wrong
+
+
+def read_lines(
+    source: str | IO[bytes], role: Kind | None, *, whole: bool = False, exact: bool = False
+) -> pl.DataFrame | None:
+    """Read lines with any white space; return None if one of them has a mistake.
+
+    Text without lines has no columns. exact: scores stay text.
+    """
+    lines = _scan(source).collect()
+    if lines.select(_COMMENT.any()).item():
+        lines = lines.filter(_no_comment(role))
+    lines = lines.filter(_FULL)
     if lines.is_empty():
-        return pl.DataFrame(), Mistakes()
+        return pl.DataFrame()
     # White space is made uniform only where it is not: a regular expression per line is dear.
     uneven = pl.col(LINE).str.contains("  ", literal=True) | pl.col(LINE).str.contains(r"[\t\f\v]")
     if lines.select(uneven.any()).item():
-        lines = lines.with_columns(
-            pl.when(uneven)
-            .then(pl.col(LINE).str.replace_all(r"[ \t\f\v]+", " "))
-            .otherwise(pl.col(LINE))
-            .alias(LINE)
-        )
+        lines = lines.with_columns(pl.when(uneven).then(_UNIFORM).otherwise(pl.col(LINE)))
     role = role or _kind_of(lines[LINE][0])
-    line, names = pl.col(LINE), FIELDS[role]
-    wrong = lines.filter(line.str.count_matches(" ", literal=True) != len(names) - 1)
-    if role == "run":
-        wrong = wrong.filter(~_only_followed(line))
-    if wrong.height:
-        return pl.DataFrame(), Mistakes(role, lines.height, fields=Bad.of(wrong))
+    if lines.select(_wrong_fields(role).any()).item():
+        return None
+    names, number = FIELDS[role], NUMERIC[role]
     fields = lines.select(
         pl.col(LINE)
         .str.split_exact(" ", len(names) - 1)
         .struct.rename_fields(names)
         .struct.unnest()
     )
-    number = NUMERIC[role]
-    cut = whole and role == "qrels"
-    values = whole_grades(fields[number]) if cut else fields[number].cast(pl.Float64, strict=False)
-    mistakes = Mistakes(role, lines.height, numbers=Bad.of(lines.filter(values.is_null())))
-    if mistakes.numbers.count:
-        return pl.DataFrame(), mistakes
+    values = _numbers(fields[number], role, whole=whole)
+    if values.null_count():
+        return None
     if role == "qrels":
         kept = fields.with_columns(values).select(QUERY, DOC, RELEVANCE, ITERATION)
-        return _without_iteration(kept), mistakes
+        return _without_iteration(kept)
     beyond = (beyond_float(SCORE, pl.String()) != 0).any()
     if not exact and not (_may_be_rounded(values) and fields.select(beyond).item()):
         fields = fields.with_columns(values)
     ranks = fields[RANK].cast(pl.Float64, strict=False)
     # trec_eval never reads the rank field, so some tools leave other things there.
     kept = [] if ranks.null_count() else [ranks]
-    return fields.select(QUERY, DOC, SCORE).with_columns(kept), mistakes
+    return fields.select(QUERY, DOC, SCORE).with_columns(kept)
 
 
-def whole_grades(grades: pl.Series) -> pl.Series:
+def _numbers(texts: T, role: Kind, *, whole: bool) -> T:
+    """Return scores or grades as numbers; null where a text is none."""
+    if whole and role == "qrels":
+        return whole_grades(texts)
+    return texts.cast(pl.Float64, strict=False)
+
+
+def refuse_mistakes(
+    source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
+) -> NoReturn:
+    """Refuse a text whose lines have mistakes, or without lines; all lines are counted."""
+    lines = _scan(source).filter(_no_comment(role), _FULL).with_columns(_UNIFORM)
+    first = lines.select(LINE).head(1).collect(engine="streaming")
+    if first.is_empty():
+        raise EmptyInputError(role or "input", name)
+    kind = role or _kind_of(first.item())
+    names, number = FIELDS[kind], NUMERIC[kind]
+    value = pl.col(LINE).str.split_exact(" ", len(names) - 1).struct[names.index(number)]
+    no_number = _numbers(value, kind, whole=whole).is_null()
+    for wrong in (_wrong_fields(kind), no_number):
+        bad = lines.filter(wrong)
+        count, place = bad.select(pl.len(), pl.col(NUMBER).min()).collect(engine="streaming").row(0)
+        if not count:
+            continue
+        first = bad.filter(pl.col(NUMBER) == place).select(LINE).collect(engine="streaming")
+        text = first.item()
+        problem, has, expected = f"the {number} is not a number", len(text.split(" ")), len(names)
+        if wrong is not no_number:
+            other: Kind = "run" if kind == "qrels" else "qrels"
+            total = lines.select(pl.len()).collect(engine="streaming").item()
+            if count == total and has == len(FIELDS[other]):
+                looks, needed = ("a run", "qrels") if kind == "qrels" else ("qrels", "a run")
+                looks_like = f"it looks like {looks}, where {needed} should be"
+                advice = "The judgments come first, then the run"
+                raise UnreadableInputError(name, looks_like, advice)
+            fields = "field" if has == 1 else "fields"
+            problem = f"{has} {fields} where {kind} lines have {expected}"
+            if kind == "run" and has > expected:
+                problem += " (more may follow if the rank is a number, the tag not)"
+        raise MalformedLineError(name, place + 1, text, problem, count)
+    raise UnreadableInputError(name, "its lines changed while they were read")
+
+
+def whole_grades(grades: T) -> T:
     """Return the whole number that each grade begins with; 0 for other numbers, else null."""
     begins = grades.str.extract(r"^([+-]?[0-9]+)").cast(pl.Float64)
     return begins.fill_null(grades.cast(pl.Float64, strict=False) * 0).fill_nan(0)
@@ -220,7 +268,7 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
     if RELEVANCE in frame.columns:
         lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
         if GROUP in frame.columns and frame[GROUP].null_count():
-            lost.append("judgments that are about no group, next to those that are")
+            lost.append("judgments without a group beside judgments with one")
         if lost:
             raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
         group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)
@@ -289,61 +337,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@dataclass(frozen=True)
-class Bad:
-    """Count the lines with a mistake; of the first, keep its number (from 0) and text."""
-
-    count: int = 0
-    number: int = 0
-    text: str = ""
-
-    @classmethod
-    def of(cls, lines: pl.DataFrame) -> Bad:
-        """Count lines with a mistake."""
-        return cls(lines.height, *lines.select(NUMBER, LINE).row(0)) if lines.height else cls()
-
-    def and_then(self, other: Bad, above: int) -> Bad:
-        """Add the mistakes of the next part of the text; this part has `above` lines."""
-        first = self if self.count else replace(other, number=other.number + above)
-        return replace(first, count=self.count + other.count)
-
-
-@dataclass(frozen=True)
-class Mistakes:
-    """The mistakes in a text with this many lines that are not blank."""
-
-    kind: Kind = "run"
-    lines: int = 0
-    fields: Bad = Bad()
-    numbers: Bad = Bad()
-
-    def and_then(self, other: Mistakes, above: int) -> Mistakes:
-        """Add the mistakes of the next part of the text; this part has `above` lines."""
-        return Mistakes(
-            self.kind if self.lines else other.kind,
-            self.lines + other.lines,
-            self.fields.and_then(other.fields, above),
-            self.numbers.and_then(other.numbers, above),
-        )
-
-    def refuse(self, role: Kind | None, name: str) -> None:
-        """Refuse a text that has mistakes, or no lines."""
-        if not self.lines:
-            raise EmptyInputError(role or "input", name)
-        kind, bad, problem = self.kind, self.numbers, f"the {NUMERIC[self.kind]} is not a number"
-        if self.fields.count:
-            bad, expected, has = self.fields, len(FIELDS[kind]), len(self.fields.text.split(" "))
-            other = FIELDS["run" if kind == "qrels" else "qrels"]
-            if bad.count == self.lines and has == len(other):
-                looks, needed = ("a run", "qrels") if kind == "qrels" else ("qrels", "a run")
-                looks_like = f"it looks like {looks}, where {needed} should be"
-                advice = "The judgments come first, then the run"
-                raise UnreadableInputError(name, looks_like, advice)
-            fields = "field" if has == 1 else "fields"
-            problem = f"{has} {fields} where {kind} lines have {expected}"
-            if kind == "run" and has > expected:
-                problem += " (more may follow if the rank is a number, the tag not)"
-        if bad.count:
-            raise MalformedLineError(name, bad.number + 1, bad.text, problem, bad.count)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _HELD = 1 << 26
 # Rows of a batch, and of a row group. (10M rows: twice as many take 100 to 200 MB more.)
 _ROWS = 1 << 16
-# Of a dataset, batches and files that are read before they are asked for. (By default 16 and 4:
+# Batches and files of a dataset that are read ahead. (By default 16 and 4:
 # 300 MB more for 10M rows, in no less time.)
 _AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
 # One column by itself, by module and class.
@@ -58,8 +58,8 @@ def open_arrow(source: Any, request: InputRequest) -> RawTable | None:
 
 def _is(source: object, module: str, kind: str) -> bool:
     """Return whether an object is of a class, without importing the module of the class."""
-    found = getattr(sys.modules.get(module), kind, None)
-    return isinstance(found, type) and isinstance(source, found)
+    class_ = getattr(sys.modules.get(module), kind, None)
+    return isinstance(class_, type) and isinstance(source, class_)
 
 
 def _from_pandas(source: Any, name: str) -> pl.DataFrame:

@@ -4,7 +4,8 @@ DuckDB (opened for reading only) and PostgreSQL (through ADBC) give Arrow batche
 asked for once, and held; what is not streams: the query runs once more for each pass over its rows.
 SQLite, and connections that somebody opened, give their rows once, and these are held: a connection
 belongs to the thread of its owner.
-Whatever is asked stands within a `select`, so that nothing can be changed by it.
+A query is one `select` that changes nothing: DuckDB and PostgreSQL are read in read-only mode, and
+DuckDB may reach no other file and load no extension.
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ Ask: TypeAlias = Callable[[str], AbstractContextManager[Any]]
 
 _ROWS = 1 << 17  # of a batch, where that can be said
 _FEW_ROWS, _FEW_BYTES = 1 << 18, 1 << 26  # that are held
+# So that a query, or a view in a file of somebody else's, reads nothing but the file.
+_SEALED = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "lock_configuration": True,
+}
 _PATIENCE = 10  # seconds for a server to answer, and of a file until its lock is released
 # A table is named by names that a full stop may part; whatever has a blank in it is a query.
 _TABLE = re.compile(r"""[^\s()"';]+""")
@@ -35,9 +43,10 @@ _TABLES = (
     "else table_schema || '.' || table_name end as name from information_schema.tables "
     "where table_schema not in ('information_schema', 'pg_catalog') order by 1"
 )
-# Who says it, and where in the query: of no use to the reader.
+# Prefixes of errors that name the library or the step, which do not help the user.
 _PREFIX = re.compile(
-    r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |(?:Catalog|Parser|Binder|IO) Error: )+"
+    r"^(?:[A-Z_]+: +|\[libpq\] |Failed to \w+(?: query)?: |"
+    r"(?:Catalog|Parser|Binder|IO|Permission) Error: )+"
 )
 
 
@@ -50,7 +59,7 @@ def open_database(kind: str, place: str, selection: str | None, name: str) -> Ra
         query = _query(selection, name, lambda: _tables(ask))
         with ask(_select(query)) as batches:
             empty = pl.DataFrame(batches.schema.empty_table())
-            # What polars does not know, or takes for mere bytes: uuid, numeric, json of PostgreSQL.
+            # Types that polars does not know, or reads as bytes: uuid, numeric, json of PostgreSQL.
             odd = [
                 column
                 for column, kind in empty.schema.items()
@@ -155,10 +164,13 @@ def _duckdb(place: str, name: str) -> Ask:
 
     @contextmanager
     def ask(query: str) -> Iterator[Any]:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            found = connection.sql(query)
+        with duckdb.connect(str(path), read_only=True, config=_SEALED) as connection:
+            statements = connection.extract_statements(query)
+            if [statement.type.name for statement in statements] != ["SELECT"]:
+                raise UnreadableInputError(name, "a query must be a single select")
+            relation = connection.sql(query)
             # Called otherwise before DuckDB 1.5.
-            reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield reader(_ROWS)
 
     return ask
@@ -176,6 +188,7 @@ def _postgresql(place: str) -> Ask:
     @contextmanager
     def ask(query: str) -> Iterator[Any]:
         with dbapi.connect(address) as connection, connection.cursor() as cursor:
+            cursor.execute("set transaction read only")
             cursor.execute(query)
             yield cursor.fetch_record_batch()
 
@@ -190,8 +203,10 @@ def _held(path: Path, selection: str | None, name: str) -> pl.DataFrame:
     try:
 
         def tables() -> list[str]:
-            found = "select name from sqlite_master where type in ('table', 'view') order by 1"
-            return [name for (name,) in connection.execute(found)]
+            names_query = (
+                "select name from sqlite_master where type in ('table', 'view') order by 1"
+            )
+            return [name for (name,) in connection.execute(names_query)]
 
         with _explained(name, tables):
             query = _select(_query(selection, name, tables))
@@ -213,10 +228,10 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
         near = ""
         if unknown:
             try:
-                found = tables()
+                names = tables()
             except Exception:  # noqa: BLE001 (it is asked for a hint alone)
-                found = []
-            near = did_you_mean(unknown[1], found) or (f"It has {listing(found)}" if found else "")
+                names = []
+            near = did_you_mean(unknown[1], names) or (f"It has {listing(names)}" if names else "")
         elif "different configuration" in reason or "Could not set lock" in reason:
             near = "It is open for writing: close it, or give the connection itself, with a query"
         raise UnreadableInputError(name, reason, near) from error

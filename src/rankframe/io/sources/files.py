@@ -27,7 +27,7 @@ import polars as pl
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, is_text
 from rankframe.core.options import reached_with, storage_options
-from rankframe.io.formats.packing import STEP, beginning_of, head_of, unpacked, without_packing
+from rankframe.io.formats.packing import STEP, beginning_of, unpacked, without_packing
 from rankframe.io.formats.registry import (
     PARQUET,
     READ_ERRORS,
@@ -69,10 +69,10 @@ def open_path(path: str, request: InputRequest) -> RawTable:
         advice = "Rename it, or read it from a pipe"
         raise request.unreadable("its name is not UTF-8 text", advice)
     if Path(path).is_dir():
-        found = open_folder(Path(path), request)
-        if isinstance(found, pl.LazyFrame):
-            return RawTable(found)
-        path = found
+        opened = open_folder(Path(path), request)
+        if isinstance(opened, pl.LazyFrame):
+            return RawTable(opened)
+        path = opened
     files = files_at(path)
     if not files:
         raise request.unreadable("no such file", _similar_file(Path(path)))
@@ -113,7 +113,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         folder = KeptFolder()
         path = saved(content, file, folder)
         del content
-        form = by_beginning(head_of(path)) or TREC
+        form = by_beginning(beginning_of(path).head) or TREC
         large = spooled(form, [path], [name], request, folder)
         if large is not None:
             return large
@@ -121,9 +121,9 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
     buffer = unpacked(content, name)
     if _is_blank(buffer):
         raise request.empty()
-    head = head_of(buffer)
+    head = beginning_of(buffer).head
     refuse_other(head, name)
-    # What looks like nothing is refused as TREC text, which names the line.
+    # Text of no known format is refused as TREC text, which names the line.
     table = (by_beginning(head) or TREC).open([buffer], request)
     return table._replace(frame=table.frame.collect().lazy(), seekable=True)
 
@@ -142,12 +142,8 @@ def trec_texts(source: object) -> Files | None:
     try:
         if isinstance(source, io.BytesIO):
             buffer = unpacked(source.getvalue(), "the open file")
-            known = (TREC, None)
-            return (
-                None
-                if _is_blank(buffer) or by_beginning(head_of(buffer)) not in known
-                else [buffer]
-            )
+            form = by_beginning(beginning_of(buffer).head)
+            return [buffer] if form in (TREC, None) and not _is_blank(buffer) else None
         if not isinstance(source, str | os.PathLike) or "://" in str(source):
             return None
         files = files_at(os.path.expanduser(source))  # noqa: PTH111
@@ -192,9 +188,9 @@ def open_address(address: str, request: InputRequest) -> RawTable:
 
 def _open_web(address: str, scheme: str, request: InputRequest) -> RawTable:
     """Open a file of the web, or files and folders of Hugging Face."""
-    found = by_ending(urlsplit(address).path)
-    listed = scheme == HUGGING_FACE and found in (PARQUET, None)  # also folders and patterns
-    if listed or (found is PARQUET and serves_parts(address, request.name)):
+    form = by_ending(urlsplit(address).path)
+    listed = scheme == HUGGING_FACE and form in (PARQUET, None)  # also folders and patterns
+    if listed or (form is PARQUET and serves_parts(address, request.name)):
         return RawTable(pl.scan_parquet(address, glob=listed, **polars_arguments(scheme)))
     return open_stream(io.BytesIO(fetched(address, request.name)), request)
 
@@ -217,8 +213,8 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
         return RawTable(open_iceberg(str(files[0]), name))
     if not any(file.size() for file in files):
         raise request.empty()
-    found = by_ending(files[0].path)
-    if found is PARQUET or (found is None and by_beginning(files[0].head(_HEAD)) is PARQUET):
+    form = by_ending(files[0].path)
+    if form is PARQUET or (form is None and by_beginning(files[0].head(_HEAD)) is PARQUET):
         return RawTable(scan_files(files))
     # Files of other formats are fetched whole.
     names = [name] if len(files) == 1 else list(map(str, files))

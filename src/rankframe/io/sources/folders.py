@@ -18,7 +18,7 @@ import polars as pl
 from rankframe.core.errors import MissingExtraError, UnreadableInputError
 from rankframe.core.messages import shorten
 from rankframe.io.formats.packing import bare_name
-from rankframe.io.formats.registry import PARQUET
+from rankframe.io.formats.registry import BY_ENDING, PARQUET
 from rankframe.io.raw_table import InputRequest
 from rankframe.io.remote import S3, polars_options, scheme_of
 
@@ -93,15 +93,17 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     As Spark has it, names that begin with _ or . are no data; all else must be read. `sizes`: of
     the files by their paths from the folder; `reached`: what polars must know to get there.
     """
-    found = [file for file in map(Path, sizes) if all(map(_is_data, file.parts))]
-    files = [file for file in found if PARQUET.has(file.suffix.lower())]
-    other_files = [str(file) for file in found if not PARQUET.has(file.suffix.lower())]
+    data_files = [file for file in map(Path, sizes) if all(map(_is_data, file.parts))]
+    files = [file for file in data_files if BY_ENDING.get(file.suffix.lower()) is PARQUET]
+    other_files = [
+        str(file) for file in data_files if BY_ENDING.get(file.suffix.lower()) is not PARQUET
+    ]
     keys = {tuple(_hive_columns(file.parent)) for file in files}
     problem, advice = "", ""
     if not files:
         problem = "there is no .parquet file in this folder"
     elif other_files:
-        count = f"{len(other_files):,} of its {len(found):,} files"
+        count = f"{len(other_files):,} of its {len(data_files):,} files"
         problem = f"{count} are not Parquet, e.g. {other_files[0]!r}"
         instead = f"or give the files themselves: a pattern such as '{root}/*.parquet'"
         advice = f"Take them out of the folder, {instead}"
@@ -117,7 +119,7 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     # Polars looks at the whole path, of which only what is below the folder is part of the data.
     above = _hive_columns(Path(root))
     columns = [*above, *inside]
-    # Of each: where a file has such a column, polars would take the folder's name for it.
+    # Every file is checked: polars would overwrite its column with the name of the folder.
     each = (
         pl.scan_parquet([path], glob=False, hive_partitioning=False, **reached) for path in paths
     )
@@ -134,7 +136,7 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
 
 def _visible_files(folder: Path) -> list[Path]:
     """Return the files in and below a folder, in order; links are followed, but not in circles."""
-    found: list[Path] = []
+    visible: list[Path] = []
     visited: set[str] = set()
     for where, folders, names in os.walk(folder, followlinks=True):
         if (real := os.path.realpath(where)) in visited:
@@ -142,8 +144,8 @@ def _visible_files(folder: Path) -> list[Path]:
             continue
         visited.add(real)
         folders[:] = sorted(filter(_is_data, folders))
-        found += (Path(where, file_name) for file_name in filter(_is_data, names))
-    return sorted(found)
+        visible += (Path(where, file_name) for file_name in filter(_is_data, names))
+    return sorted(visible)
 
 
 def _is_data(name: str) -> bool:
@@ -167,8 +169,8 @@ def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
     paths = list(files)
     if any(file.startswith(f"{_DELTA}/") for file in paths):
         return open_delta(root, name)
-    found = [file for file in paths if _ICEBERG.fullmatch(file)]
-    return open_iceberg(f"{root}/{_latest(found)}", name) if found else None
+    metadata = [file for file in paths if _ICEBERG.fullmatch(file)]
+    return open_iceberg(f"{root}/{_latest(metadata)}", name) if metadata else None
 
 
 def open_delta(root: str, name: str) -> pl.LazyFrame:
@@ -215,14 +217,14 @@ def _opened_as(kind: str, name: str) -> Iterator[None]:
 
 
 def _latest(files: list[str]) -> str:
-    """The newest metadata: 00012-….metadata.json, or v12.metadata.json.
+    """Return the newest metadata: 00012-….metadata.json, or v12.metadata.json.
 
     >>> _latest(["metadata/v9.metadata.json", "metadata/v10.metadata.json"])
     'metadata/v10.metadata.json'
     """
 
     def version(file: str) -> tuple[int, str]:
-        found = re.match(r"v?(\d+)", PurePosixPath(file).name)
-        return int(found[1]) if found else -1, file
+        match = re.match(r"v?(\d+)", PurePosixPath(file).name)
+        return int(match[1]) if match else -1, file
 
     return max(files, key=version)

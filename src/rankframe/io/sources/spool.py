@@ -2,7 +2,8 @@
 
 Each block is whole lines, and is read as any text of its format; rows and errors are as if the
 text had been read whole. Later steps see files of which any slice can be read. Formats that do
-not go by lines, and tables without a header, are not spooled: the caller reads them whole.
+not go by lines, and tables without a header, are not spooled: the caller reads them whole. polars
+itself reads JSON Lines in small batches (3M rows of 70 bytes: 40 MB), and tables in large ones.
 """
 
 from __future__ import annotations
@@ -14,28 +15,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 import numpy as np
 import polars as pl
 
-from rankframe.core.columns import RANK, SCORE, Role
+from rankframe.core.columns import RANK, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
-from rankframe.io.formats.json_text import NO_JSON, open_json_lines
-from rankframe.io.formats.packing import opened, packing_of
+from rankframe.io.formats.packing import beginning_of, opened, packing_of
 from rankframe.io.formats.registry import TREC, Format
-from rankframe.io.formats.trec_format import Kind, Mistakes, read_even, some_lines
+from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse_mistakes
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder, room_for
 
-# Of a limit, how much text is held in memory, read at once, and written to a file.
+# Shares of a memory limit: text that is held, text that is read at once, and a file of rows.
 _HELD, _BLOCK, _PART = 1 / 8, 1 / 64, 1 / 16
 # Text that is held whatever the limit; blocks are no smaller and no larger than this.
 _SMALL = 1 << 23
 _BLOCKS = 1 << 20, 1 << 24
 # A line that is longer than this is none.
 _LONGEST = 1 << 25
-# How much is unpacked to see how much there is; beyond, what a file says of itself is believed.
+# Bytes that are unpacked to measure a file; of a larger file, the size in its trailer counts.
 _LOOKED_AT = 1 << 28
 # Text grows 4 to 20 times as it is unpacked; 1032 times is the most that gzip can pack.
 _TIMES, _MOST_TIMES = 20, 1032
@@ -95,14 +95,16 @@ def spooled(
     folder = folder or KeptFolder()
     parts: list[Path] = []
     try:
+        if form.name == "JSON Lines":
+            return _spooled_json(form, files, names, request, folder)
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             called = replace(request, name=name)
-            found = _in_parts(file, form, called, folder.path / f"{number:05}")
-            if not found or (
-                parts and form is not TREC and not _same_columns(parts[-1], found[-1])
+            parts_of_file = _in_parts(file, form, called, folder.path / f"{number:05}")
+            if not parts_of_file or (
+                parts and form is not TREC and not _same_columns(parts[-1], parts_of_file[-1])
             ):
                 return None  # read whole, the files give a table or the error that fits
-            parts += found
+            parts += parts_of_file
         with room_for(folder.path):
             return RawTable(pl.scan_parquet(_alike(parts), glob=False), files=folder)
     except BaseException:
@@ -110,10 +112,58 @@ def spooled(
         raise
 
 
+def _spooled_json(
+    form: Format,
+    files: Sequence[str],
+    names: Sequence[str],
+    request: InputRequest,
+    folder: KeptFolder,
+) -> RawTable:
+    """Read JSON Lines, whatever they hold."""
+    with room_for(folder.path):
+        paths = [_readable(f, form, folder.path / f"{n:05}") for n, f in enumerate(files)]
+    try:
+        table = form.open(paths, request)
+    except MalformedLineError as error:
+        name = names[paths.index(error.source)]
+        raise MalformedLineError(name, error.line, error.text, error.problem, error.count) from None
+    if table.by_query is not None:
+        return table
+    parts = _Parts(folder.path, int((request.limit or 0) * _PART))
+    for rows in table.frame.collect_batches(lazy=True, maintain_order=True):
+        parts.add(rows)
+    parts.flush()
+    for path in set(paths).difference(files):
+        Path(path).unlink()
+    return RawTable(pl.scan_parquet(parts.paths, glob=False), files=folder)
+
+
+def _readable(file: str, form: Format, folder: Path) -> str:
+    """Return a file as its format reads it: unpacked into a folder, if it is packed otherwise."""
+    packing = beginning_of(file, 0).packing
+    if packing is None or packing.name in form.packings:
+        return file
+    folder.mkdir(exist_ok=True)
+    with opened(file) as text, (folder / "text").open("wb") as raw:
+        shutil.copyfileobj(text, raw)
+    return str(folder / "text")
+
+
 def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
     """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
-    reader = _reader(form, request)
-    if reader is None:
+    reader: TrecReader | TableReader
+    if form is TREC and request.role != "queries":
+        role = request.role
+
+        def refuse() -> NoReturn:
+            with room_for(folder.parent):
+                path = _readable(file, form, folder)
+            refuse_mistakes(path, role, request.name)
+
+        reader = TrecReader(role, refuse)
+    elif form.name in ("CSV", "TSV"):
+        reader = TableReader(lambda text: form.open([text], request))
+    else:
         return None
     limit = request.limit or 0
     while True:
@@ -130,23 +180,12 @@ def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> l
             parts.add(reader.table(block, above))
             above += block.count(b"\n")
         parts.flush()
-        if not reader.end():
+        if isinstance(reader, TableReader) or not reader.end():
             break
     with room_for(folder.parent):
         for path in parts.paths if reader.dropped else ():
             _rewritten(path, lambda table: table.drop(reader.dropped, strict=False))
     return parts.paths
-
-
-def _reader(form: Format, request: InputRequest) -> LineReader | None:
-    def read(text: IO[bytes]) -> RawTable:
-        return form.open([text], request)
-
-    if form is TREC and request.role != "queries":
-        return TrecReader(request.role, request.name)
-    if form.name in ("CSV", "TSV"):
-        return TableReader(read)
-    return JsonReader(request.name, read) if form.name == "JSON Lines" else None
 
 
 class _Parts:
@@ -242,81 +281,60 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
         (stored,) = struct.unpack("<I", file.read(4))
         return stored if size <= stored <= size * _MOST_TIMES else size * _TIMES
     file.seek(0)
-    found = 0
+    unpacked_bytes = 0
     with packing.read(file) as text:
-        while found <= room and (part := text.read(_STEP)):
-            found += len(part)
-    return found
+        while unpacked_bytes <= room and (part := text.read(_STEP)):
+            unpacked_bytes += len(part)
+    return unpacked_bytes
 
 
-class LineReader:
-    """Reads one text in blocks of whole lines: a table a block, at last what is wrong."""
+class TrecReader:
+    """Read TREC text in blocks of whole lines; `refuse`: refuses the whole text for a mistake."""
 
     # whether lines may end between quotation marks, without ending the row
     quotes = False
-    # columns that are left out, as the whole has shown
-    dropped: tuple[str, ...] = ()
+
+    def __init__(self, role: Kind | None, refuse: Callable[[], NoReturn]) -> None:
+        self._role: Kind | None = role
+        self._refuse = refuse
+        # columns that are left out, as the whole has shown
+        self.dropped: tuple[str, ...] = ()
+        # of the scores: text where floats may not hold one of them
+        self._types: set[pl.DataType] = set()
 
     def begin(self, block: bytes) -> bool:  # noqa: ARG002
         """Look at the first block; return False if such a text must be read in another way."""
         return True
 
-    def table(self, block: bytes, above: int) -> pl.DataFrame:
+    def table(self, block: bytes, above: int) -> pl.DataFrame:  # noqa: ARG002
         """Read a block that follows `above` lines; return no columns if the block is empty."""
-        raise NotImplementedError
-
-    def end(self) -> bool:
-        """Refuse the text if something was wrong; return True if it must be read once more."""
-        return False
-
-
-class TrecReader(LineReader):
-    """TREC text."""
-
-    def __init__(self, role: Role | None, name: str) -> None:
-        self._asked: Kind | None = role if role != "queries" else None
-        self._role: Kind | None = self._asked
-        self._name = name
-        self._mistakes = Mistakes()
-        # of the scores: text where floats may not hold one of them
-        self._types: set[pl.DataType] = set()
-
-    def begin(self, block: bytes) -> bool:  # noqa: ARG002
-        """Accept any text, and forget the mistakes of an earlier pass."""
-        self._mistakes = Mistakes()
-        return True
-
-    def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block; after the first mistake, count mistakes and return no rows."""
         exact = pl.String in self._types
-        found = None if exact else read_even(io.BytesIO(block), self._role)
-        if found is None:
-            found, mistakes = some_lines(io.BytesIO(block), self._role, exact=exact)
-        else:
-            kind: Kind = "run" if SCORE in found.columns else "qrels"
-            mistakes = Mistakes(kind, found.height)
-        self._mistakes = self._mistakes.and_then(mistakes, above)
-        if mistakes.lines:
-            self._role = self._mistakes.kind  # of the first line, where nobody said
-        if self._role == "run" and found.width and RANK not in found.columns:
-            self.dropped = (RANK,)  # one that is no number says that none of them are ranks
-        if SCORE in found.columns:
-            self._types.add(found[SCORE].dtype)
-        wrong = self._mistakes.fields.count or self._mistakes.numbers.count
-        return pl.DataFrame() if wrong else found
+        table = None if exact else read_even(io.BytesIO(block), self._role)
+        if table is None:
+            table = read_lines(io.BytesIO(block), self._role, exact=exact)
+        if table is None:
+            self._refuse()
+        if SCORE in table.columns:
+            self._role = "run"
+            self._types.add(table[SCORE].dtype)
+            if RANK not in table.columns:
+                self.dropped = (RANK,)  # one that is no number says that none of them are ranks
+        elif table.width:
+            self._role = "qrels"
+        return table
 
     def end(self) -> bool:
-        """Refuse mistakes; ask for another pass if some scores are text and others numbers."""
-        self._mistakes.refuse(self._asked, self._name)
+        """Return whether to read once more: some scores are text, and others numbers."""
         again = len(self._types) > 1
         self._types &= {pl.String()}
         return again
 
 
-class TableReader(LineReader):
-    """A table with a header, CSV or TSV; `read`: reads one."""
+class TableReader:
+    """Read a table with a header, CSV or TSV, in blocks of whole rows; `read`: reads a table."""
 
     quotes = True
+    dropped = ()
 
     def __init__(self, read: Callable[[IO[bytes]], RawTable]) -> None:
         self._read = read
@@ -329,69 +347,14 @@ class TableReader(LineReader):
         if not end or block.count(b'"', 0, end) % 2:
             return False
         self._header = block[:end]
-        return (found := self._frame(self._header)) is not None and found.is_empty()
+        return (table := self._frame(self._header)) is not None and table.is_empty()
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
         """Read a block under the header of the first one."""
-        found = self._frame(block if not above else self._header + block)
-        assert found is not None  # its header is that of the first
-        return found
+        table = self._frame(block if not above else self._header + block)
+        assert table is not None  # its header is that of the first
+        return table
 
     def _frame(self, text: bytes) -> pl.DataFrame | None:
-        found = self._read(io.BytesIO(text))
-        return None if found.note else found.frame.collect()
-
-
-class JsonReader(LineReader):
-    """JSON Lines; `read`: reads some, whatever they hold."""
-
-    def __init__(self, name: str, read: Callable[[IO[bytes]], RawTable]) -> None:
-        self._name, self._read = name, read
-        self._wrong: MalformedLineError | None = None
-        self._seen: dict[tuple[tuple[str, pl.DataType], ...], None] = {}
-        # of the whole text, once that is known to matter
-        self._schema: pl.Schema | None = None
-
-    def begin(self, block: bytes) -> bool:
-        """Return whether each line is a row that polars reads as it is, without restructuring."""
-        try:
-            found = self._read(io.BytesIO(block))
-            plain = open_json_lines([io.BytesIO(block)], self._name)
-        except MalformedLineError:
-            return True  # `table` counts the malformed lines of the whole text
-        return found.frame.collect_schema() == plain.collect_schema()
-
-    def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block; after the first malformed line, count such lines and return no rows."""
-        if not block.strip():
-            return pl.DataFrame()
-        if self._schema is not None:
-            return pl.scan_ndjson(io.BytesIO(block), schema=self._schema).collect()
-        try:
-            table = open_json_lines([io.BytesIO(block)], self._name).collect()
-        except MalformedLineError as error:
-            found = error.moved(lines=above)
-            if found.problem.startswith(NO_JSON):
-                raise found from None
-            if self._wrong is None:
-                self._wrong = found
-            elif found.problem == self._wrong.problem:
-                self._wrong = self._wrong.moved(count=found.count)
-            return pl.DataFrame()
-        self._seen[tuple(table.schema.items())] = None
-        return table if self._wrong is None else pl.DataFrame()
-
-    def end(self) -> bool:
-        """Raise the error; ask for another pass if a column has numbers in some blocks only.
-
-        Its other blocks have text. In the second pass, polars itself reads the numbers as text.
-        """
-        if self._wrong is not None:
-            raise self._wrong
-        if self._schema is not None:
-            return False
-        empty = [pl.DataFrame(schema=dict(schema)) for schema in self._seen]
-        whole = pl.concat(empty, how="diagonal_relaxed").schema
-        same = all(kind in (pl.Null, whole[name]) for schema in self._seen for name, kind in schema)
-        self._schema = None if same else whole
-        return not same
+        table = self._read(io.BytesIO(text))
+        return None if table.note else table.frame.collect()

@@ -50,7 +50,7 @@ from rankframe.io.output_paths import file_place, refuse_inputs
 from rankframe.io.outputs import write_file
 from rankframe.io.queries import By, Described, slicings
 from rankframe.io.remote import Remote
-from rankframe.metrics.names import Metric, Metrics, resolve, with_inner
+from rankframe.metrics.names import Metric, Metrics, add_inner_metrics, resolve
 from rankframe.present.charts.marks import load_altair
 from rankframe.present.report import drawings, html, model, sections
 from rankframe.present.report.drawings import Rows
@@ -173,7 +173,7 @@ class _Request:
     @property
     def attributes(self) -> dict[str, Any]:
         """Return the options of a comparison about queries, as far as it uses them."""
-        weighted = any(metric.average == "weighted" for metric in with_inner(self.metrics))
+        weighted = any(metric.average == "weighted" for metric in add_inner_metrics(self.metrics))
         gap = any(metric.frame == "gap" for metric in self.metrics)
         if not (self.by or weighted or gap):
             return {}
@@ -224,8 +224,7 @@ def _held(
         with naming_the_run(repr(name)):
             runs.append(io.open_run(source, policies, columns))
     judgments = io.open_judgments(qrels, columns, relevance=policies.relevance)
-    attributes = None if described.queries is None else described.queries.shared_columns
-    io.refuse_absent_columns(columns, judgments, *runs, queries=attributes)
+    io.refuse_absent_columns(columns, judgments, *runs, queries=described.queries)
     return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
 
 

@@ -309,8 +309,8 @@ def _own(metric: Metric) -> str:
         "mean": "the mean difference of two",
     }[metric.gap.kind]
     return (
-        f"How far the averages of {metric.gap.of.label} over slices by {metric.gap.by} are apart: "
-        f"{apart}. Slices of fewer than {SMALL} queries are left out."
+        f"How far the averages of {metric.gap.metric.label} over slices by {metric.gap.by} are "
+        f"apart: {apart}. Slices of fewer than {SMALL} queries are left out."
     )
 
 

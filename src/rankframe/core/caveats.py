@@ -1,0 +1,146 @@
+"""Declare the caveats: what can mislead a reader of numbers, and from which threshold on to say so.
+
+A caveat is a row of the ledger, so it stands wherever a ledger goes: in results, comparisons,
+verdicts, reports, JSON and stored files. Functions that return such an object also raise a
+`RankframeWarning` for each of its caveats; commands print it on stderr. `silence=` leaves caveats
+out by their codes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, NamedTuple
+
+import polars as pl
+
+PREFIX: Final = "caveat_"
+_silenced: ContextVar[frozenset[str]] = ContextVar("silenced", default=frozenset())
+
+
+class RankframeWarning(UserWarning):
+    """Warn that a number may mislead; `code` names the caveat (see docs/caveats.md)."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[RankframeWarning], tuple[str, str]]:
+        return type(self), (str(self), self.code)
+
+
+class CaveatInfo(NamedTuple):
+    """Describe one kind of caveat."""
+
+    threshold: float  # it is said of values above the threshold
+    value: str  # what is measured, for the documentation
+    sentence: str  # with the value and other facts in braces
+    advice: str  # what to do, for the documentation
+
+
+class Caveat(NamedTuple):
+    """A caveat of some numbers."""
+
+    code: str
+    value: float
+    text: str
+
+
+CAVEATS: Final[Mapping[str, CaveatInfo]] = {
+    "ties": CaveatInfo(
+        0.01,
+        "how far the order of documents with equal scores moves a metric: best minus worst value, "
+        "as a share of the value",
+        "ties: documents with equal scores are ordered by id. By their order, {metric} is between "
+        "{worst:.4f} and {best:.4f}",
+        'If the run has ranks that say the order, pass `ties="rank"`. Otherwise compare systems by '
+        'their worst case, `ties="worst"`, or store scores with more digits.',
+    ),
+    "ranks_contradict_scores": CaveatInfo(
+        0.1,
+        "the share of queries in which a document has a better rank than one with a higher score",
+        "in {value:.0%} of the queries, ranks contradict scores. Scores were used",
+        "Find out which of the two is right. Drop the other column, or name the right one with "
+        '`columns=`. A score that falls with relevance is a distance: `columns={"distance": …}`. '
+        "Above 50%, rankframe refuses the run.",
+    ),
+    "few_judged": CaveatInfo(
+        0.95,
+        "the share of the top 10 without a judgment",
+        "only {judged:.1%} of the top 10 are judged. Unjudged documents count as not relevant",
+        "Do ids match? If so, judge more documents, or look at the judged ones alone with "
+        "`judged_only=True`; `compare(…, bounds=True)` says how far values could change.",
+    ),
+    "judged_differ": CaveatInfo(
+        0.1,
+        "how far the judged shares of two systems lie apart",
+        "judgments favour a system: of the top {k}, {low:.0%} are judged for {worse} and "
+        "{high:.0%} for {better}, and unjudged documents count as not relevant. Over judged "
+        "documents alone, the change is {condensed:+.1%}",
+        "The judgments were probably made from the results of one system, for example from clicks. "
+        "Judge what both systems retrieved, or decide by `judged_only=True` and by the bounds.",
+    ),
+    "queries_missing": CaveatInfo(
+        0.1,
+        "the share of judged queries that the run lacks",
+        "{value:.0%} of the judged queries are not in the run. They {done}",
+        "Is this the right file, and was the job complete? `missing=\"skip\"` leaves them out.",
+    ),
+    "unknown_documents": CaveatInfo(
+        0.5,
+        "the share of retrieved documents in neither train, items nor the catalogue",
+        "{value:.0%} of the retrieved documents are in neither train, items nor the catalogue",
+        "Do the ids of `train=` and `items=` match those of the run?",
+    ),
+    "seen_documents": CaveatInfo(
+        0.0,
+        "the share of retrieved documents that their query has in train",
+        "{value:.1%} of the retrieved documents are in train for their query. They fill places, "
+        "and cannot be relevant if the judgments exclude them",
+        "`exclude_seen=True` removes them before ranking.",
+    ),
+    "all_relevant": CaveatInfo(
+        0.0,
+        "the number of judgments, if all count as relevant though their grades differ",
+        "every judged document counts as relevant, whatever its grade. `rel` sets the threshold",
+        "With ratings of 1 to 5 stars, pass `rel=4`. Graded metrics (nDCG) use the grades anyway.",
+    ),
+}
+
+
+@contextmanager
+def silenced(codes: Iterable[str]) -> Iterator[None]:
+    """Leave caveats with these codes out of every ledger that is made inside."""
+    before = _silenced.set(_silenced.get() | frozenset(codes))
+    try:
+        yield
+    finally:
+        _silenced.reset(before)
+
+
+def find_caveat(code: str, value: float | None, **facts: object) -> Iterator[Caveat]:
+    """Yield the caveat with this code if its value exceeds the threshold.
+
+    Args:
+        code: a key of `CAVEATS`.
+        value: what was measured; None: it is unknown.
+        facts: what else the sentence names.
+    """
+    info = CAVEATS[code]
+    if value is not None and value > info.threshold and code not in _silenced.get():
+        yield Caveat(code, value, info.sentence.format(value=value, **facts))
+
+
+def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
+    """Return the caveats that a ledger lists, in order."""
+    rows = ledger.filter(pl.col("item").str.starts_with(PREFIX)).select("item", "value", "note")
+    return [Caveat(item.removeprefix(PREFIX), *rest) for item, *rest in rows.rows()]  # allowed: few
+
+
+def warn_of(caveats: Iterable[Caveat], stacklevel: int) -> None:
+    """Warn of each caveat, as seen from the caller `stacklevel` frames up."""
+    for caveat in caveats:
+        message = f"{caveat.text} [{caveat.code}]"
+        warnings.warn(RankframeWarning(message, caveat.code), stacklevel=stacklevel + 1)
