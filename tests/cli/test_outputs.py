@@ -160,9 +160,14 @@ def test_where_every_judged_document_is_relevant_one_line_on_stderr_says_so(tmp_
         "rankframe: every judged document counts as relevant, whatever its grade. "
         "Pass --rel to say from which grade on.\n"
     )
+    warning = "every judged document counts as relevant, whatever its grade"
+    command = ["evaluate", qrels, run, "-m", "mrr", "-o", stored, "--format", "json"]
+    code, _, error = rankframe(*command)
+    assert code == 0
+    assert error.startswith(f"rankframe: warning: {warning}")
+    assert error.count("\n") == 1
+    assert rankframe(*command, "--overwrite", "--silence", "all_relevant")[2] == ""
     for command in (
-        ["evaluate", qrels, run, run, "-m", "mrr"],
-        ["evaluate", qrels, run, "-m", "mrr", "-o", stored, "--format", "json"],
         ["compare", qrels, run, run, "-m", "mrr"],
         ["diff", qrels, run, run, "-m", "mrr"],
         ["gate", qrels, run, "-b", stored, "-r", "mrr: at least 0"],

@@ -13,6 +13,8 @@ from rankframe.core.errors import (
     BadValueError,
     ColumnMappingError,
     ColumnTypeError,
+    ConstantScoreError,
+    ContradictingRanksError,
     DuplicateError,
     EmptyInputError,
     ForkedError,
@@ -69,6 +71,8 @@ EXAMPLES: dict[str, RankframeError] = {
     "no option": UnknownOptionError("evaluate", "relx", ["rel", "ranks"]),
     "output": OutputError("x holds a result. Pass ", Option("overwrite", value=True), "."),
     "forked": ForkedError(),
+    "constant": ConstantScoreError(3),
+    "contradicting": ContradictingRanksError(3, 4),
     "spark": SparkError("Spark gave up."),
     "extra": MissingExtraError("a chart", "report"),
 }  # fmt: skip

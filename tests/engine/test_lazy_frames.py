@@ -162,7 +162,9 @@ def test_a_missing_file_is_refused_at_once_and_a_bad_value_when_read(qrels, run,
 
 
 @pytest.mark.parametrize(
-    "options", [{"ties": "best"}, {"k_max": 0}, {"levels": ["high"]}, {"duplicates": "no"}], ids=str
+    "options",
+    [{"ties": "finest"}, {"k_max": 0}, {"levels": ["high"]}, {"duplicates": "no"}],
+    ids=str,
 )
 def test_a_bad_option_is_refused(options: dict[str, Any], qrels, run, refusal) -> None:
     refusal(lambda: rf.judge(qrels, run, **options).collect())
@@ -427,5 +429,5 @@ def test_what_is_wrong_is_refused(refusal) -> None:
 
     refusal(lambda: documents(k=0))
     refusal(lambda: documents(exclude_seen=True))
-    refusal(lambda: documents(ties="best"))
+    refusal(lambda: documents(ties="finest"))
     refusal(lambda: documents(items=[]).collect())

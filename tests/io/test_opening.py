@@ -290,7 +290,8 @@ def test_a_distance_counts_only_where_there_is_neither_score_nor_rank(
     for other, values in (("score", [1, 2, 3]), ("sim", [1, 2, 3]), ("rank", [3, 2, 1])):
         run = far.with_columns(pl.Series(other, values))
         assert rf.evaluate(TRUTH, run, "mrr")["mrr"] == 1
-        asked = rf.evaluate(TRUTH, run, "mrr", columns={"distance": "distance"})
+        named = {"distance": "distance"}
+        asked = rf.evaluate(TRUTH, run, "mrr", columns=named, order="score")
         assert asked["mrr"] == 1 / 3
     columns = {"score": "doc", "distance": "distance"}
     refusal(rf.evaluate, TRUTH, far, columns=columns)

@@ -511,7 +511,8 @@ class Policies(Options):
     )
     silence: Sequence[str] | None = option(
         None,
-        "Leave out a caveat, by its code (repeat).",
+        "Leave out a caveat, by its code (repeatable).",
+        ledger=None,  # it changes no number
         check=_CODES,
     )
     judged_only: bool = option(
