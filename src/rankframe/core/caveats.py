@@ -8,6 +8,7 @@ out by their codes.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -144,7 +145,10 @@ def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
     return [Caveat(item.removeprefix(PREFIX), *rest) for item, *rest in rows.rows()]  # allowed: few
 
 
-def warn_of(caveats: Iterable[Caveat], stacklevel: int) -> None:
-    """Warn of each caveat, as seen from the caller `stacklevel` frames up."""
+def warn_of(caveats: Iterable[Caveat]) -> None:
+    """Warn of each caveat, as seen from the line outside of rankframe that called it."""
+    caller, level = sys._getframe(1), 2  # noqa: SLF001 (as `warnings` itself does)
+    while caller is not None and caller.f_globals.get("__name__", "").startswith("rankframe."):
+        caller, level = caller.f_back, level + 1
     for caveat in caveats:
-        warnings.warn(RankframeWarning(str(caveat), caveat.code), stacklevel=stacklevel + 1)
+        warnings.warn(RankframeWarning(str(caveat), caveat.code), stacklevel=level - 1)
