@@ -147,8 +147,8 @@ def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
 
 def warn_of(caveats: Iterable[Caveat]) -> None:
     """Warn of each caveat, as seen from the line outside of rankframe that called it."""
-    caller, level = sys._getframe(1), 2  # noqa: SLF001 (as `warnings` itself does)
+    caller, level = sys._getframe(1), 2
     while caller is not None and caller.f_globals.get("__name__", "").startswith("rankframe."):
         caller, level = caller.f_back, level + 1
     for caveat in caveats:
-        warnings.warn(RankframeWarning(str(caveat), caveat.code), stacklevel=level - 1)
+        warnings.warn(RankframeWarning(str(caveat), caveat.code), stacklevel=level)
