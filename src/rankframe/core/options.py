@@ -14,7 +14,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -35,6 +35,7 @@ from typing import (
     get_type_hints,
 )
 
+from rankframe.core.caveats import CAVEATS, silenced, warn_of
 from rankframe.core.errors import OptionError, UnknownOptionError
 from rankframe.core.messages import Option, shown
 
@@ -111,6 +112,12 @@ _SETTINGS = Check(
     'a mapping of names to texts or numbers, such as {"aws_region": "eu-west-1"}',
     # values may be secret
     lambda value: "one of other things" if isinstance(value, Mapping) else shown(value),
+)
+_CODES = Check(
+    lambda value: (
+        value is None or set([value] if isinstance(value, str) else value) <= set(CAVEATS)
+    ),
+    f"codes of caveats ({', '.join(CAVEATS)})",
 )
 # "no" would be true
 FLAG = Check(lambda value: isinstance(value, bool), "True or False")
@@ -256,8 +263,9 @@ def takes_options(
 
     The function's signature and documentation then list every option, and a name that is none of
     its arguments is refused, as is a `progress` that cannot be called and a flag that is neither
-    True nor False. While the function is at work, its `storage_options` hold, and with a
-    `max_memory`, what is freed goes back to the system at once.
+    True nor False. While the function is at work, its `storage_options` and `silence` hold, and
+    with a `max_memory`, what is freed goes back to the system at once. The function warns of the
+    caveats of what it returns.
     """
 
     def decorate(function: F) -> F:
@@ -297,7 +305,11 @@ def takes_options(
                     from rankframe.core.allocators import freed_at_once  # noqa: PLC0415 (rare)
 
                     stack.enter_context(freed_at_once())
-                return function(*args, **{**defaults, **arguments})
+                if arguments.get("silence") is not None:
+                    stack.enter_context(silenced(arguments["silence"]))
+                result = function(*args, **{**defaults, **arguments})
+            warn_of(getattr(result, "caveats", ()))
+            return result
 
         called.option_groups = groups  # pyright: ignore[reportAttributeAccessIssue]
         called.__signature__ = signature.replace(parameters=[*main.values(), *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
@@ -340,9 +352,11 @@ def _documented(docstring: str, sections: Mapping[str, list[OptionInfo]]) -> str
 
 # Choices ----------------------------------------------------------------------------------------
 
-Order: TypeAlias = Literal["columns", "rows"]
+Order: TypeAlias = Literal["columns", "rows", "score", "rank"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
-Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given"]
+Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given", "rank"]
+# Beside judgments, whose grades are known.
+JudgedTies: TypeAlias = Literal["doc_desc", "doc_asc", "as_given", "rank", "best", "worst"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
 # The units that documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
@@ -390,13 +404,16 @@ class Policies(Options):
         no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
         no_overlap: a run in which no document is judged is an "error", or scores 0 ("zero").
         order: what orders the documents of a query: the scores, else the distances, else the ranks
-            ("columns"), or the order of the rows ("rows"). With "columns", a run without any such
-            column is an error, unless it has lists of documents.
+            ("columns"); the scores or the ranks alone ("score", "rank"); or the order of the rows
+            ("rows"). A run without any such column is an error, unless it has lists of documents.
+            With "columns", a run whose ranks contradict its scores in most queries is one, too.
         ranks: ranks in the run only order its documents, which are then numbered from 1
             ("renumbered"); or documents keep these ranks, whatever their scores, and every gap
             counts as unjudged documents ("kept").
         ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
-            trec_eval) or ascending ("doc_asc"), or stay in the order of the rows ("as_given").
+            trec_eval) or ascending ("doc_asc"), by their ranks in the run, then by doc_id ("rank"),
+            or stay in the order of the rows ("as_given"). "best" and "worst" order them by their
+            grades, for the largest and the smallest value that a metric can have.
         duplicates: a document that a query has twice is an "error", or only the best of them is
             kept ("keep_best").
         k_max: keep only the top N documents of each query. This follows the removal of duplicates
@@ -415,6 +432,7 @@ class Policies(Options):
         catalogue: the documents that can be retrieved (default: the documents in `items`, else the
             documents in `train`).
         reference: another run, which `unexpectedness` compares with.
+        silence: codes of caveats that are left out, such as "ties" (see docs/caveats.md).
         judged_only: remove unjudged documents, and documents with a negative grade, from the run
             after it is cut at `k_max`, and rank the others without gaps.
     """
@@ -443,14 +461,15 @@ class Policies(Options):
     )
     order: Order = option(
         "columns",
-        "Order documents by score, distance or rank, or in the order of the rows.",
+        "Order documents by the first column of score, distance and rank, by one of these, or in "
+        "the order of the rows.",
         ledger=None,  # the ledger has the column itself
     )
     ranks: Ranks = option(
         "renumbered",
         "Ranks in the run: only order documents by them, or keep them and their gaps.",
     )
-    ties: Ties = option("doc_desc", "Order of documents with equal scores.")
+    ties: JudgedTies = option("doc_desc", "Order of documents with equal scores.")
     duplicates: Duplicates = option(
         "error", "A document that a query has twice: fail or keep the best."
     )
@@ -489,6 +508,12 @@ class Policies(Options):
     )
     reference: Table = option(
         None, "Another run, which unexpectedness compares with.", ledger="given"
+    )
+    silence: Sequence[str] | None = option(
+        None,
+        "Leave out a caveat, by its code (repeatable).",
+        ledger=None,  # it changes no number
+        check=_CODES,
     )
     judged_only: bool = option(
         False,  # noqa: FBT003 (a default)
@@ -545,6 +570,9 @@ class PairPolicies(Options):
     """Decide what counts when two rankings are compared with each other.
 
     Args:
+        ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
+            trec_eval) or ascending ("doc_asc"), by their ranks in the run, then by doc_id ("rank"),
+            or stay in the order of the rows ("as_given").
         missing: correlations compare only documents that both rankings have ("shared"), or all
             documents, where each ranking has the documents that it lacks at its end ("bottom").
         unmatched_queries: a query that only one ranking has is kept, with nothing in common
@@ -554,7 +582,7 @@ class PairPolicies(Options):
     title: ClassVar[str] = "Policies"
 
     order: Order = same_option(Policies, "order")
-    ties: Ties = same_option(Policies, "ties")
+    ties: Ties = option("doc_desc", "Order of documents with equal scores.")
     duplicates: Duplicates = same_option(Policies, "duplicates")
     missing: Unshared = option(
         "shared", "Correlations: shared documents only, or missing ones at the bottom."
@@ -569,7 +597,6 @@ class OrderOptions(TypedDict, total=False):
     """Name the options of every ranking that is read."""
 
     order: Order
-    ties: Ties
     duplicates: Duplicates
     k_max: int | None
 
@@ -577,6 +604,7 @@ class OrderOptions(TypedDict, total=False):
 class RunOptions(OrderOptions, total=False):
     """Name the options of a run, beside judgments or not."""
 
+    ties: JudgedTies
     ranks: Ranks
     unit: Unit
     unit_ranks: UnitRanks
@@ -611,6 +639,7 @@ class _MostPolicyOptions(RetrievedOptions, total=False):
     no_relevant: NoRelevant
     no_overlap: NoOverlap
     judged_only: bool
+    silence: Sequence[str] | None
 
 
 class PolicyOptions(_MostPolicyOptions, total=False):
@@ -628,6 +657,7 @@ class SharedPolicyOptions(_MostPolicyOptions, total=False):
 class PairedOptions(OrderOptions, total=False):
     """Name the policies that decide what the pair frame holds."""
 
+    ties: Ties
     missing: Unshared
 
 
@@ -741,7 +771,7 @@ class Storage(Options):
 
     storage_options: StorageSettings | None = option(
         None,
-        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeat).",
+        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeatable).",
         ledger=None,  # there are keys among them
         check=_SETTINGS,
     )

@@ -10,14 +10,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
-from rankframe.core.options import Policies
+from rankframe.core.options import JudgedTies, Policies
 from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
 from rankframe.kernel.batch import Batch, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch
@@ -31,10 +31,13 @@ from rankframe.kernel.segments import (
     segment_lengths,
     segment_starts,
     sort_order,
+    spread,
 )
 
+TieOrder: TypeAlias = Literal["best", "worst"]
+
 _PER_QUERY = ("queries", "retrieved", "in_run")
-_PER_ROW = ("grades", "rank", "tied_rank", "score", "ids")
+_PER_ROW = ("grades", "rank", "tied_rank", "score", "ids", "tied_first", "tied_last")
 
 
 def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict[str, Any]:
@@ -177,6 +180,8 @@ class RunMatches:
             score=np.zeros(judgments.height) if scores else None,
             judgments=judgments,
             subtopics=judgments.subtopics,
+            tied_first=np.zeros(judgments.height, np.int32),
+            tied_last=np.zeros(judgments.height, np.int32),
         )
         # scores of all documents of judged queries, on demand
         self._pool: list[Floats] = []
@@ -249,12 +254,18 @@ class RunMatches:
         if self.policies.ranks == "kept" and batch.height:  # up to the last rank
             lengths = np.maximum.reduceat(batch.numbers[RANK], batch.starts).astype(np.int64)
         rank, last = ranks.rank, ranks.last
+        whole, tied = self.whole, np.flatnonzero(ranks.first < last)
+        if len(tied):
+            assert whole.tied_first is not None
+            assert whole.tied_last is not None
+            whole.tied_first[judged[tied]] = ranks.first[tied]
+            whole.tied_last[judged[tied]] = last[tied]
         if k_max is not None:
             lengths, last = np.minimum(lengths, k_max), np.minimum(last, k_max)
             kept = np.flatnonzero(rank <= k_max)
             rows, judged = rows[kept], judged[kept]
             ranks, rank, last = ranks.take(kept), rank[kept], last[kept]
-        whole, queries = self.whole, np.flatnonzero(numbers >= 0)
+        queries = np.flatnonzero(numbers >= 0)
         whole.rank[judged] = rank
         if whole.tied_rank is not None:
             whole.tied_rank[judged] = (ranks.first + last) / 2
@@ -263,11 +274,18 @@ class RunMatches:
         whole.retrieved[numbers[queries]] = lengths[queries]
         whole.in_run[numbers[queries]] = True
 
-    def select(self, first: int = 0, end: int | None = None) -> MatchedJudgments:
-        """Return the judgments of consecutive queries, or of all; after all batches were added."""
-        part = replace(self.whole, pool=self.pool)
+    def select(
+        self, first: int = 0, end: int | None = None, *, ties: JudgedTies | None = None
+    ) -> MatchedJudgments:
+        """Return the judgments of consecutive queries, or of all; after all batches were added.
+
+        `ties`: the order of documents with equal scores (default: that of the policies).
+        """
+        part, ties = replace(self.whole, pool=self.pool), ties or self.policies.ties
         if end is not None:
             part = part.slice_queries(first, end)
+        if ties in ("best", "worst"):
+            part = order_ties(part, ties, self.policies.k_max)
         return condensed(part) if self.policies.judged_only else part
 
 
@@ -306,6 +324,10 @@ class MatchedJudgments:
     subtopics: SubtopicRows | None = None
     # of the documents, as text; None: as judgments have them
     ids: pl.Series | None = None
+    # the ranks of the first and the last document with the same score; 0 for documents without a
+    # tie; None: not collected
+    tied_first: Codes | None = None
+    tied_last: Codes | None = None
 
     @cached_property
     def docs(self) -> pl.Series:
@@ -338,6 +360,56 @@ class MatchedJudgments:
             **_select(self, _PER_QUERY, queries),
             **_select(self, _PER_ROW, ranges(self.starts[queries], lengths)),
         )
+
+
+def order_ties(part: MatchedJudgments, order: TieOrder, k_max: int | None) -> MatchedJudgments:
+    """Rank documents with equal scores by their grades: the best first, or the worst first.
+
+    Every order of these documents is as good as any other to the run, so the two bound the values
+    of metrics. The best order has unjudged documents at the end, the worst at the beginning.
+    """
+    assert part.tied_first is not None  # collected with the ranks
+    assert part.tied_last is not None
+    rows = np.flatnonzero(part.tied_last)
+    if not len(rows):
+        return part
+    code = number_segments(part.starts, len(part.rank))[rows]
+    ascending_grades = np.lexsort((part.grades[rows], part.tied_first[rows], code))
+    rows = rows[ascending_grades]
+    starts = segment_starts(code[ascending_grades], part.tied_first[rows])
+    place = position(starts, len(rows))
+    # how many judged documents of the group have larger grades, ties in an order of their own
+    above = spread(segment_lengths(starts, len(rows)), starts, len(rows)) - 1 - place
+    rank = part.rank.copy()
+    if order == "best":  # from the first place on, the largest grade first
+        rank[rows] = part.tied_first[rows] + above
+    else:  # up to the last place, the largest grade last
+        rank[rows] = part.tied_last[rows] - above
+    if k_max is not None:
+        rank[rank > k_max] = 0
+    return replace(part, rank=rank)
+
+
+def ties_matter(part: MatchedJudgments) -> Flags:
+    """Flag the queries in which documents tie of which some are relevant and others are not.
+
+    Relevant means a grade above 0 here, whatever the threshold, as graded metrics look at grades.
+    """
+    assert part.tied_first is not None  # collected with the ranks
+    assert part.tied_last is not None
+    flags = np.zeros(len(part.starts), np.bool_)
+    rows = np.flatnonzero(part.tied_last)
+    if not len(rows):
+        return flags
+    code = number_segments(part.starts, len(part.rank))[rows]
+    order = np.lexsort((part.grades[rows], part.tied_first[rows], code))
+    rows, code = rows[order], code[order]
+    starts = segment_starts(code, part.tied_first[rows])
+    lengths, grades = segment_lengths(starts, len(rows)), part.grades[rows]
+    tied = (part.tied_last - part.tied_first + 1)[rows[starts]]
+    best, worst = grades[starts + lengths - 1], grades[starts]
+    flags[code[starts[(best > 0) & ((lengths < tied) | (worst < best))]]] = True
+    return flags
 
 
 def condensed(part: MatchedJudgments) -> MatchedJudgments:

@@ -15,7 +15,7 @@ import polars as pl
 
 from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
-from rankframe.core.options import Duplicates, Ties
+from rankframe.core.options import Duplicates, JudgedTies
 from rankframe.frames.catalogue import Catalogue
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT
@@ -84,7 +84,7 @@ class SideIndexes:
 
     @classmethod
     def from_rows(
-        cls, rows: pl.DataFrame, kinds: Collection[float], ties: Ties, duplicates: Duplicates
+        cls, rows: pl.DataFrame, kinds: Collection[float], ties: JudgedTies, duplicates: Duplicates
     ) -> SideIndexes:
         """Index the rows of these kinds, of a table that `combine_sides` made."""
         indexes: dict[float, QueryIndex] = {}
@@ -114,7 +114,7 @@ class SideIndexes:
         return replace(self, trained_docs=catalogue.find(as_read, train.docs.column)[places])
 
 
-def _rank_index(index: QueryIndex, ties: Ties) -> QueryIndex:
+def _rank_index(index: QueryIndex, ties: JudgedTies) -> QueryIndex:
     """Replace the values that say the order of documents by their ranks."""
     rank = np.empty(index.height)
     for first, end in index.blocks(_BLOCK):

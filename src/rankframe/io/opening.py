@@ -210,15 +210,19 @@ def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.Da
 def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered") -> InputTable:
     """Find the column that orders a run; refuse a run without one if a column must order it."""
     schema = run.raw.collect_schema()
-    if ranks == "kept" and order == "rows":
-        options = (Option("order", "rows"), " and ", Option("ranks", "kept"))
+    if ranks == "kept" and order in ("rows", "score"):
+        options = (Option("order", order), " and ", Option("ranks", "kept"))
         raise OptionError(*options, " contradict each other.")
+    if order in (SCORE, RANK) and order not in run.mapping:
+        raise MissingColumnError(run.role, order, list(schema))
     if ranks == "kept" and RANK not in run.mapping:
         raise MissingColumnError(run.role, RANK, list(schema))
     mapping, distance = dict(run.mapping), run.distance
-    if order == "rows" or ranks == "kept":
+    if order in ("rows", RANK) or ranks == "kept":
         used = (QUERY, DOC) if order == "rows" else (QUERY, DOC, RANK)
         mapping, distance = {column: mapping[column] for column in used}, False
+    elif order == SCORE:
+        mapping.pop(RANK, None)
     unused = [name for name in schema if name not in mapping.values()]
     by = SCORE if SCORE in mapping else RANK
     if by in mapping:

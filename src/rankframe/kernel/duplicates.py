@@ -12,7 +12,7 @@ import polars as pl
 from rankframe.core.arrays import Ints
 from rankframe.core.columns import RANK, RELEVANCE, SCORE, SCORE_REST, TEXTS
 from rankframe.core.errors import DuplicateError
-from rankframe.core.options import Duplicates, Ranks, Ties
+from rankframe.core.options import Duplicates, JudgedTies, Ranks
 from rankframe.kernel.batch import Batch, hash_of
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.kernel.tables import probe
@@ -80,7 +80,7 @@ class DocumentOrder(Protocol):
     """Say how documents are ordered, and what happens to duplicates."""
 
     @property
-    def ties(self) -> Ties:
+    def ties(self) -> JudgedTies:
         """Return how equal scores are ordered."""
         ...
 

@@ -19,7 +19,7 @@ from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import QUERY, RANK, SCORE, SCORE_REST
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
-from rankframe.core.options import Ranks, Ties
+from rankframe.core.options import JudgedTies, Ranks
 from rankframe.kernel.batch import Batch, Ids, as_text, text_order_within
 from rankframe.kernel.segments import (
     ascending,
@@ -61,21 +61,22 @@ class DocumentRanks:
 
 
 def rank_documents(
-    batch: Batch, rows: Ints | None = None, *, ties: Ties, ranks: Ranks = "renumbered"
+    batch: Batch, rows: Ints | None = None, *, ties: JudgedTies, ranks: Ranks = "renumbered"
 ) -> DocumentRanks:
     """Rank rows of a batch among all documents of their queries.
 
     Args:
         batch: The documents; none is there twice for a query.
         rows: The rows whose ranks are wanted. None: all.
-        ties: How equal scores are ordered.
+        ties: How equal scores are ordered. "best" and "worst" order them by id, as "doc_desc"
+            does; who knows grades orders them anew, within `first` and `last`.
         ranks: "kept" returns the ranks of the batch; refuses numbers that cannot be ranks.
     """
     if ranks == "kept":
         rank = kept_ranks(batch).astype(np.int64)
         rank = rank if rows is None else rank[rows]
         return DocumentRanks(rank, rank, rank)
-    scores, result = _sort_values(batch), None
+    scores, result = _sort_values(batch, ties), None
     if rows is not None and scores is not None:
         result = _rank_rows(batch, rows, scores, ties)
     if result is None:
@@ -108,9 +109,9 @@ class RankedBatch:
             self.height = len(self.rows)
 
     @classmethod
-    def from_batch(cls, batch: Batch, ties: Ties, k_max: int | None = None) -> RankedBatch:
+    def from_batch(cls, batch: Batch, ties: JudgedTies, k_max: int | None = None) -> RankedBatch:
         """Order the documents of a batch and cut them at `k_max`."""
-        ranked = _order(batch, _sort_values(batch), ties)
+        ranked = _order(batch, _sort_values(batch, ties), ties)
         if k_max is None or int(batch.lengths.max(initial=0)) <= k_max:
             return ranked
         lengths = np.minimum(batch.lengths, k_max)
@@ -198,7 +199,7 @@ def kept_ranks(batch: Batch) -> Codes:
 
 
 def order_by_score(
-    docs: Ids, code: Codes, starts: Ints, scores: Floats, ties: Ties
+    docs: Ids, code: Codes, starts: Ints, scores: Floats, ties: JudgedTies
 ) -> tuple[Ints, Flags]:
     """Sort the rows of each query by score, descending.
 
@@ -221,28 +222,34 @@ def order_by_score(
         rows[mixed], values[mixed] = table["row"].to_numpy(), table["score"].to_numpy()
     if ties != "as_given":
         segments = segment_starts(owner, values)
-        rows = text_order_within(docs, rows, segments, descending=ties == "doc_desc")
+        rows = text_order_within(docs, rows, segments, descending=ties != "doc_asc")
     order[positions] = rows
     return order, unsure
 
 
-def _sort_values(batch: Batch) -> Floats | None:
-    """Return numbers that sort descending as the ranking: scores, or else negated ranks.
+def _sort_values(batch: Batch, ties: JudgedTies) -> Floats | None:
+    """Return values that sort as the documents do: scores, or else negated ranks.
 
     Returns None if the order of the rows is the ranking.
     """
     if SCORE not in batch.numbers:
         return -batch.numbers[RANK] if RANK in batch.numbers else None
-    score, rest = batch.numbers[SCORE], batch.numbers.get(SCORE_REST)
-    if rest is None or not rest.any():
-        return score
-    # Numbers in the order of scores, of which floats lack the rest.
-    order = np.lexsort((rest, score))
-    score, rest = score[order], rest[order]
-    level = np.zeros(len(order))
-    np.cumsum((score[1:] != score[:-1]) | (rest[1:] != rest[:-1]), out=level[1:])
-    levels = np.empty_like(level)
-    levels[order] = level
+    keys = [batch.numbers[SCORE]]
+    rest = batch.numbers.get(SCORE_REST)
+    if rest is not None and rest.any():
+        keys.append(rest)
+    if ties == "rank" and RANK in batch.numbers:
+        keys.append(-batch.numbers[RANK])
+    if len(keys) == 1:
+        return keys[0]
+    # Numbers in the order of all keys, the first one foremost.
+    order = np.lexsort(keys[::-1])
+    differs = np.zeros(len(order), np.bool_)
+    for key in keys:
+        ordered = key[order]
+        differs[1:] |= ordered[1:] != ordered[:-1]
+    levels = np.empty(len(order))
+    levels[order] = np.cumsum(differs)
     return levels
 
 
@@ -264,7 +271,7 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
     return same
 
 
-def _order(batch: Batch, scores: Floats | None, ties: Ties) -> RankedBatch:
+def _order(batch: Batch, scores: Floats | None, ties: JudgedTies) -> RankedBatch:
     """Order the rows of a batch, of which `scores` are as `_sort_values` returns them."""
     order, same = None, None
     if scores is not None and _rises(batch, scores, between_queries=False).any():
@@ -283,18 +290,18 @@ def _order(batch: Batch, scores: Floats | None, ties: Ties) -> RankedBatch:
     return RankedBatch(batch, batch.lengths, order, same if tied else None, tied)
 
 
-def _order_ties(batch: Batch, same: Flags, ties: Ties) -> Ints | None:
+def _order_ties(batch: Batch, same: Flags, ties: JudgedTies) -> Ints | None:
     """Order tied rows of a batch in order of its scores; None: they are in order of their ids."""
     lower = np.flatnonzero(same)
     above, below = (as_text(batch.docs.take(rows)) for rows in (lower - 1, lower))
-    if (above > below if ties == "doc_desc" else above < below).all():
+    if (above > below if ties != "doc_asc" else above < below).all():
         return None
     among = same.copy()
     among[:-1] |= same[1:]
     rows = np.flatnonzero(among)
     starts = np.flatnonzero(~same[rows])
     order = np.arange(batch.height)
-    order[rows] = text_order_within(batch.docs, rows, starts, descending=ties == "doc_desc")
+    order[rows] = text_order_within(batch.docs, rows, starts, descending=ties != "doc_asc")
     return order
 
 
@@ -312,7 +319,7 @@ def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
     return DocumentRanks(rank, first, last, ranked.tied, contradicting)
 
 
-def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
+def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies) -> DocumentRanks | None:
     """Rank these rows without ordering the others; None where that is no quicker."""
     descending = not _rises(batch, scores, between_queries=False).any()
     contradicting = None
@@ -324,7 +331,9 @@ def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Document
     return None if ranks is None else replace(ranks, contradicting=contradicting)
 
 
-def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
+def _rank_descending(
+    batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies
+) -> DocumentRanks | None:
     """Rank rows of a batch in order of its scores: a rank is the place of a row, but for ties."""
     same = _repeats_above(batch, scores)
     tied = int(np.count_nonzero(same))
@@ -342,7 +351,9 @@ def _rank_descending(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> Do
     return None if rank is None else DocumentRanks(rank, first, last, tied)
 
 
-def _rank_by_counting(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> DocumentRanks | None:
+def _rank_by_counting(
+    batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies
+) -> DocumentRanks | None:
     """Rank rows of a batch in any order: a rank is the number of better scores."""
     code = batch.code[rows]
     first, last = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -370,7 +381,12 @@ def _rank_by_counting(batch: Batch, rows: Ints, scores: Floats, ties: Ties) -> D
 
 
 def _break_ties(
-    batch: Batch, rows: Ints, first: Ints, last: Ints, ties: Ties, scores: Floats | None = None
+    batch: Batch,
+    rows: Ints,
+    first: Ints,
+    last: Ints,
+    ties: JudgedTies,
+    scores: Floats | None = None,
 ) -> Ints | None:
     """Rank rows among the documents with the same score, which have the ranks `first` to `last`.
 
@@ -394,7 +410,7 @@ def _break_ties(
     else:
         peer_docs = as_text(batch.docs.take(peers))
         own_docs = as_text(batch.docs.take(rows[owner]))
-        above = (peer_docs > own_docs if ties == "doc_desc" else peer_docs < own_docs).to_numpy()
+        above = (peer_docs > own_docs if ties != "doc_asc" else peer_docs < own_docs).to_numpy()
     rank[among] += np.bincount(owner[above], minlength=len(rows))
     return rank
 
@@ -431,7 +447,7 @@ def _count_renumbered(batch: Batch) -> int:
 
 
 def _count_contradictions(score: Floats, rank: Floats, code: Codes) -> int:
-    """Count queries that rank a document above another document that scores strictly higher.
+    """Count queries in which a document has a better rank than one with a higher score.
 
     All in ranked order.
     """
@@ -445,5 +461,5 @@ def _count_contradictions(score: Floats, rank: Floats, code: Codes) -> int:
     # One running maximum serves all queries when each query's ranks lie above those before.
     lift = code.astype(np.int64) * len(levels)
     worst_above = np.maximum.accumulate(worst + lift)[:-1]
-    contradicts = (code[1:] == code[:-1]) & (best[1:] + lift[1:] <= worst_above)
+    contradicts = (code[1:] == code[:-1]) & (best[1:] + lift[1:] < worst_above)
     return len(np.unique(code[1:][contradicts]))

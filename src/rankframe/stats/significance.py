@@ -307,7 +307,7 @@ def _shuffled_sums(
     """Sum over buckets whose systems are in a random order: systems × replicates × metrics."""
     _, systems, metrics = values.shape
     totals = np.zeros((systems, replicates, metrics))
-    # The last system is wherever no other one is, and the last place gets what is left.
+    # The last system is in every place where no other system is; the last place has the rest.
     last = values[:, -1]
     for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)[:-1]):
         totals[place] = last.sum(axis=0)
