@@ -196,7 +196,7 @@ def test_an_expression_of_ones_own_is_a_metric(name: str, beside: list[str]) -> 
         pl.col("rank", "found").sum(),
         pl.all().sum(),
         pl.col("^ra.*$").sum().alias("x"),
-        pl.col("query_id").n_unique(),
+        pl.col("query_id").n_unique().alias("query_id"),
     ],
     ids=["unknown", "level", "not aggregated", "text", "failing", "two", "all", "pattern", "key"],
 )  # fmt: skip

@@ -128,7 +128,7 @@ def test_a_better_direction_is_kept() -> None:
 @pytest.mark.parametrize(
     "expression",
     [BOTH, rf.ndcg(k=2).fill_null(0), rf.ndcg(k=2) * 2, pl.col("rank").min(), pl.len()],
-    ids=str,
+    ids=["mean", "filled", "product", "column", "count"],
 )
 def test_an_expression_without_a_name_is_refused(expression: pl.Expr, refusal) -> None:
     for call in (lambda: rf.evaluate(QRELS, OLD, expression), lambda: rf.metric(expression),

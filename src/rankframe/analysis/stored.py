@@ -203,9 +203,11 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
 def _requested(metrics: Metrics) -> list[Metric]:
     """Return the columns that are requested, by name or as metrics of that name."""
     names = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
-    names = [define_metric(name) if isinstance(name, pl.Expr) else name for name in names]
-    if not names or any(not isinstance(name, str | Metric) for name in names):
+    functions = [define_metric(name) for name in names if isinstance(name, pl.Expr)]
+    own = [metric.label for metric in functions if metric.definition is None]
+    if not names or own or any(not isinstance(name, str | pl.Expr | Metric) for name in names):
         raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
+    names = [define_metric(name) if isinstance(name, pl.Expr) else name for name in names]
     chosen = [name if isinstance(name, Metric) else _metric(str(name)) for name in names]
     labels = [metric.label for metric in chosen]
     if twice := [label for label in labels if labels.count(label) > 1]:

@@ -313,17 +313,18 @@ def _without_cutoff(metric: MetricLike) -> Metric:
     whole = resolve(metric)[0] if isinstance(metric, str | pl.Expr | Metric) else None
     if whole is None or whole.definition is None:
         raise MetricParameterError(f"metric takes a name such as 'ndcg', not {metric!r}.")
+    name = metric if isinstance(metric, str) else whole.label
     if "k" not in whole.definition.parameters:
-        raise MetricParameterError(f"{whole.label!r}: {whole.definition.name} takes no cutoff.")
+        raise MetricParameterError(f"{name!r}: {whole.definition.name} takes no cutoff.")
     if "k" in whole.params:
         raise MetricParameterError(
-            f"{whole.label!r} has a cutoff of its own. Name the metric without one: ",
+            f"{name!r} has a cutoff of its own. Name the metric without one: ",
             Option("ks"),
             " has the cutoffs.",
         )
     if whole.average == "weighted":
         raise MetricParameterError(
-            f"{whole.label!r} is averaged by weight, and a curve has no weights. "
+            f"{name!r} is averaged by weight, and a curve has no weights. "
             "Leave out average=weighted."
         )
     return whole
