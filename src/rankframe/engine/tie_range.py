@@ -27,7 +27,7 @@ from rankframe.stats.bootstrap import hash_ids
 from rankframe.stats.exact import Exact, exact_sum
 
 # With more judgments than these, a sample of the queries is looked at.
-_JUDGMENTS = 1_000_000
+_JUDGMENTS = 200_000
 # Metrics that a better document nearer to the top does not always improve.
 UNBOUNDED: Final = frozenset({"infap", "compat"})
 _NOTHING = Exact()
@@ -110,17 +110,15 @@ def find_tie_ranges(
     bounded = [metric for metric in metrics if metric.average == "macro" and has_bounds(metric)]
     if policies.ties in _ORDERS or policies.ranks == "kept" or not bounded:
         return None
-    looked_at = evaluated & _sampled(found, block)
+    looked_at = np.flatnonzero(evaluated & _sampled(found, block))
     rows = (np.cumsum(evaluated) - 1)[looked_at]
-    affected = np.flatnonzero(ties_matter(found.select(*block)) & looked_at)
+    matters = ties_matter(found.select(*block, queries=looked_at))
+    affected, affected_rows = looked_at[matters], rows[matters]
     changes = {metric.label: [Exact(), Exact()] for metric in bounded}
     if len(affected):
-        plan, affected_rows = (
-            compile_plan(bounded, JUDGED_FRAME),
-            (np.cumsum(evaluated) - 1)[affected],
-        )
+        plan = compile_plan(bounded, JUDGED_FRAME)
         for side, order in enumerate(_ORDERS):
-            part = found.select(*block, ties=order).select(affected)
+            part = found.select(*block, queries=affected, ties=order)
             ordered = compute_values(plan, JudgedFrame(part, rel=policies.rel, max_grade=max_grade))
             for label, pair in changes.items():
                 change = ordered[label] - values[label][affected_rows]

@@ -275,15 +275,26 @@ class RunMatches:
         whole.in_run[numbers[queries]] = True
 
     def select(
-        self, first: int = 0, end: int | None = None, *, ties: JudgedTies | None = None
+        self,
+        first: int = 0,
+        end: int | None = None,
+        *,
+        queries: Ints | None = None,
+        ties: JudgedTies | None = None,
     ) -> MatchedJudgments:
         """Return the judgments of consecutive queries, or of all; after all batches were added.
 
-        `ties`: the order of documents with equal scores (default: that of the policies).
+        Args:
+            first: the first query.
+            end: the query after the last one; None: all queries.
+            queries: the numbers of some of these queries; None: all of them.
+            ties: the order of documents with equal scores (default: that of the policies).
         """
         part, ties = replace(self.whole, pool=self.pool), ties or self.policies.ties
         if end is not None:
             part = part.slice_queries(first, end)
+        if queries is not None:
+            part = part.select(queries)
         if ties in ("best", "worst"):
             part = order_ties(part, ties, self.policies.k_max)
         return condensed(part) if self.policies.judged_only else part
