@@ -169,6 +169,8 @@ def _declared_flag(group: type[Options], info: OptionInfo) -> Flag:
     """Return the flag of a declared option."""
     if info.name == "storage_options":
         return Flag(info.name, list[str] | None, info.help, "KEY=VALUE", read=_storage_settings)
+    if info.name == "silence":  # typer knows no type of one text or several
+        return Flag(info.name, list[str] | None, info.help, "CODE", panel=POLICIES)
     statistics = group in (Intervals, Comparing) and info.name != "unpaired"
     panel = STATISTICS if statistics else POLICIES
     listed = tuple(choices(info.type))
