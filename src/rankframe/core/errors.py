@@ -6,6 +6,7 @@ what to do; with options as arguments of a function, or as flags of a command.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +25,11 @@ from rankframe.core.messages import (
     why_unlike,
 )
 
+# Values in quotes, or without blanks, that are too long for a message, such as ids.
+_LONG = re.compile(
+    r"""'(?:[^'\\]|\\.){1000,}+'?|"(?:[^"\\]|\\.){1000,}+"?|[^\s'"]{1000,}+""", re.DOTALL
+)
+
 
 class RankframeError(ValueError):
     """Raised for bad input or usage; the base class of all errors of rankframe."""
@@ -36,7 +42,8 @@ class RankframeError(ValueError):
 
     def message(self, *, flags: bool = False) -> str:
         """Return the message, without passwords; options as arguments, or as flags."""
-        return masked("".join(self._word(part, flags=flags) for part in self.parts))
+        words = masked("".join(self._word(part, flags=flags) for part in self.parts))
+        return _LONG.sub(lambda long: shorten(long[0]), words)
 
     def _word(self, part: Part, *, flags: bool) -> str:
         if isinstance(part, Role):

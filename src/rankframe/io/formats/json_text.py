@@ -32,7 +32,7 @@ from rankframe.io.formats.responses import (
     read_responses,
     shape_of,
 )
-from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.io.raw_table import InputRequest, RawTable, read_tables
 
 # Hits of responses, any other table, or an object whose keys are queries.
 Found: TypeAlias = pl.DataFrame | pl.LazyFrame | Mapping[str, Any]
@@ -367,9 +367,9 @@ def _scan_lines(file: str | IO[bytes], number: str | None = None) -> pl.LazyFram
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
     """Name the first line that is no object."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
-    lines = _scan_lines(file, _NUMBER).filter(full).collect_batches(maintain_order=True)
+    lines = _scan_lines(file, _NUMBER).filter(full)
     # allowed: until the first that is wrong, to say so
-    for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, lines)):
+    for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, read_tables(lines))):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as wrong:

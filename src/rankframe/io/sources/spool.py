@@ -25,7 +25,7 @@ from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.io.formats.packing import beginning_of, opened, packing_of
 from rankframe.io.formats.registry import TREC, Format
 from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse_mistakes
-from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.io.raw_table import InputRequest, RawTable, read_tables
 from rankframe.io.scratch import KeptFolder, room_for
 
 # Shares of a memory limit: text that is held, text that is read at once, and a file of rows.
@@ -130,7 +130,7 @@ def _spooled_json(
     if table.by_query is not None:
         return table
     parts = _Parts(folder.path, int((request.limit or 0) * _PART))
-    for rows in table.frame.collect_batches(lazy=True, maintain_order=True):
+    for rows in read_tables(table.frame):
         parts.add(rows)
     parts.flush()
     for path in set(paths).difference(files):
