@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import rankframe as rf
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.frames.catalogue import Catalogue
+from rankframe.io.formats.packing import by_name
 from rankframe.io.inputs import units_of
 from rankframe.io.queries import read_attributes
 from tests.cli.shell import rankframe
@@ -170,6 +172,32 @@ def test_what_is_held_as_a_whole_is_bounded(tmp_path: Path) -> None:
     with pytest.raises(RankframeError, match=r"max_memory"):
         read_attributes(queries.lazy(), by="title", limit=limit)
     assert units_of(str(path), 1 << 30).height == rows
+
+
+@pytest.mark.parametrize("side", ["run", "qrels", "items", "unit", "train", "queries"])
+@pytest.mark.parametrize("ending", [".json", ".json.gz", ".json.zst", ".json.bz2", ".txt.gz"])
+def test_a_json_document_that_is_large_for_the_limit_is_refused(
+    side: str, ending: str, tmp_path: Path, refusal
+) -> None:
+    row = b'{"query_id": "q1", "doc_id": "a", "unit": "u", "score": 1, "device": "x"}'
+    text, path = b"[" + b", ".join([row] * 300_000) + b"]", tmp_path / f"large{ending}"
+    with path.open("wb") as file:
+        packing = by_name(path)
+        with packing.write(file) if packing else nullcontext(file) as packed:
+            packed.write(text)
+    options = {"qrels": QRELS, "run": RUN, **SIDES.get(side, ("", {"metrics": "ndcg@2"}))[1]}
+    if side == "queries":
+        options = {**options, "metrics": "ndcg@2", "by": "device", "weight": None}
+    said = refusal(rf.evaluate, **{**options, side: str(path)}, max_memory="200MB")
+    assert "must be read as a whole" in said
+    assert "JSON Lines" in said
+
+
+def test_texts_are_measured_whole(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("doc_id,unit\n" + "d,x\n" * 300_000)
+    with pytest.raises(UnreadableInputError, match="max_memory"):
+        units_of(str(path), 1 << 25)
 
 
 def test_a_long_id_is_shortened(refusal) -> None:

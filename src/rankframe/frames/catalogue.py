@@ -24,6 +24,7 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, listing, number_of
 from rankframe.frames.attributes import Values, ValueSets, Vectors
 from rankframe.io.column_names import Columns, Requested, first_called
+from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT, Source, describe
 from rankframe.io.opening import open_raw, read_whole, refuse_pattern
@@ -238,7 +239,9 @@ def _read_items(
         refuse_pattern(role, column)
     names.remove(key)
     attributes = [pl.col(column).alias(_name_attribute(column)) for column in names]
-    table = read_whole(raw.select(pl.col(key).cast(pl.String).alias(DOC), *attributes), name, limit)
+    rows = raw.select(pl.col(key).cast(pl.String).alias(DOC), *attributes)
+    with reading(name):
+        table = read_whole(rows, name, limit)
     docs = table[DOC]
     empty = int((docs.is_null() | (docs == "")).sum())
     if empty or table.is_empty():

@@ -28,7 +28,7 @@ from rankframe.core.messages import Option, listing, number_of, shorten, shown
 from rankframe.core.options import Order, Policies
 from rankframe.io.batches import check_input
 from rankframe.io.column_names import Columns, first_called
-from rankframe.io.formats.registry import READ_ERRORS
+from rankframe.io.formats.registry import READ_ERRORS, reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import (
     Source,
@@ -229,7 +229,8 @@ def units_of(unit: Any, limit: int | None = None) -> pl.DataFrame:
         pl.col(name).cast(pl.String).alias(column)
         for name, column in zip(names, (DOC, _UNIT), strict=True)
     )
-    table = read_whole(raw.select(columns), describe(unit, _UNIT), limit).unique()
+    with reading(describe(unit, _UNIT)):
+        table = read_whole(raw.select(columns), describe(unit, _UNIT), limit).unique()
     problem = ""
     if nulls := table.null_count().sum_horizontal()[0]:
         problem = f" has {number_of(nulls, 'row')} without an id."

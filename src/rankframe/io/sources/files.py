@@ -27,7 +27,14 @@ import polars as pl
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, is_text
 from rankframe.core.options import reached_with, storage_options
-from rankframe.io.formats.packing import STEP, beginning_of, unpacked, without_packing
+from rankframe.io.formats.packing import (
+    STEP,
+    beginning_of,
+    held_bytes,
+    read_until,
+    unpacked,
+    without_packing,
+)
 from rankframe.io.formats.registry import (
     PARQUET,
     READ_ERRORS,
@@ -50,7 +57,7 @@ from rankframe.io.sources.folders import (
     open_parts,
     refuse_empty_parts,
 )
-from rankframe.io.sources.spool import held_bytes, is_large, read_until, saved, spooled
+from rankframe.io.sources.spool import is_large, saved, spooled
 
 HUGGING_FACE, WEB = "hf", ("http", "https")
 # Schemes to list in the error about an unknown scheme.
