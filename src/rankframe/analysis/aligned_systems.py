@@ -197,7 +197,8 @@ def open_systems(
         averaged = [metric for metric in chosen if metric.frame != "documents"]
         if systems and averaged:  # only these are stored
             stored_metrics(systems, metrics if len(averaged) == len(chosen) else averaged)
-    if (lower_is_better, higher_is_better) != ((), ()):
+    empty = (lower_is_better, higher_is_better)
+    if not all(isinstance(names, tuple) and not names for names in empty):
         chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
     ways, requested = with_gaps(by, chosen, known=queries is not None), len(slicings(by))
     computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]

@@ -38,6 +38,7 @@ from rankframe.core.options import (
     Report,
     SharedPolicies,
     Storage,
+    check_choice,
     takes_options,
 )
 from rankframe.engine.ledger import POLICY
@@ -169,10 +170,10 @@ def _check_mapping(systems: object) -> None:
 
 
 def _check_names(names: Sequence[str], baseline: str | None) -> None:
-    if len(names) < 2 and baseline != names[0]:
+    if len(names) < 2 and not (isinstance(baseline, str) and baseline == names[0]):
         raise OptionError(f"a comparison takes at least two systems, not {len(names)}.")
-    if baseline is not None and baseline not in names:
-        raise OptionError.choice("baseline", baseline, names)
+    if baseline is not None:
+        check_choice("baseline", baseline, names)
 
 
 def _rows(

@@ -43,7 +43,9 @@ class RankframeError(ValueError):
     def message(self, *, flags: bool = False) -> str:
         """Return the message, without passwords; options as arguments, or as flags."""
         words = masked("".join(self._word(part, flags=flags) for part in self.parts))
-        return _LONG.sub(lambda long: shorten(long[0]), words)
+        short = _LONG.sub(lambda long: shorten(long[0]), words)
+        # Names may hold surrogates, which no stream can write.
+        return short.encode("utf-8", "backslashreplace").decode()
 
     def _word(self, part: Part, *, flags: bool) -> str:
         if isinstance(part, Role):
@@ -296,7 +298,7 @@ class UnknownMetricError(RankframeError):
 
     def __init__(self, name: str, suggestions: Sequence[str], problem: str = "") -> None:
         hint = f"Did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
-        text = problem or f"unknown metric {shorten(name)!r}"
+        text = problem or f"unknown metric {shown(name)}"
         super().__init__(*sentences((text,), (hint,), ("See `rankframe metrics`",)))
 
 

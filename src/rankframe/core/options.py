@@ -14,7 +14,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -115,13 +115,31 @@ _SETTINGS = Check(
 )
 _CODES = Check(
     lambda value: (
-        value is None or set([value] if isinstance(value, str) else value) <= set(CAVEATS)
+        isinstance(value, str | list | tuple | set | frozenset)
+        and all(
+            isinstance(code, str) and code in CAVEATS
+            for code in ([value] if isinstance(value, str) else value)
+        )
     ),
     f"codes of caveats ({', '.join(CAVEATS)})",
 )
 # "no" would be true
 FLAG = Check(lambda value: isinstance(value, bool), "True or False")
 _BY_TYPE = {bool: FLAG, float: Check(is_number, "a number")}
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse a value that is none of an option's choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise OptionError.choice(name, value, choices)
+
+
+def check_list(name: str, values: Any, expected: str) -> list[Any]:
+    """Return the values of an option as a list; refuse anything that lists no values."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        problem = f" must be {expected}, not {shown(values)}."
+        raise OptionError(Option(name, bare=True), problem)
+    return list(values)
 
 
 @dataclass(frozen=True)
@@ -306,6 +324,7 @@ def takes_options(
 
                     stack.enter_context(freed_at_once())
                 if arguments.get("silence") is not None:
+                    _CODES.refuse("silence", arguments["silence"])
                     stack.enter_context(silenced(arguments["silence"]))
                 result = function(*args, **{**defaults, **arguments})
             warn_of(getattr(result, "caveats", ()), stacklevel=2)

@@ -28,6 +28,7 @@ from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT, Source, describe
 from rankframe.io.opening import open_raw, read_whole, refuse_pattern
+from rankframe.io.python_objects import read_texts
 from rankframe.kernel.batch import KEY, hashed, text_hashes
 from rankframe.kernel.matching import find_ids
 from rankframe.kernel.tables import Index
@@ -215,20 +216,38 @@ def _name_attribute(name: str) -> str:
     return f"items.{name}" if own or SHOWN_FRAME.request(name).attribute is not None else name
 
 
+def _as_numbers(texts: pl.Series) -> pl.Series:
+    """Return a column of a text file as numbers if all its values are, as other formats have it.
+
+    Codes with zeros in front, such as 007, stay text.
+    """
+    values = texts.drop_nulls()
+    for kind in (pl.Int64, pl.Float64):
+        numbers = values.cast(kind, strict=False)
+        exact = (
+            (numbers.cast(pl.String) == values).all()
+            if kind == pl.Int64
+            else (numbers.is_finite().all() and not values.str.contains(r"^[+-]?0\d").any())
+        )
+        if len(values) and not numbers.null_count() and exact:
+            return texts.cast(kind)
+    return texts
+
+
 def _read_items(
     source: Source | None, role: str, columns: Columns | None, limit: int | None
 ) -> pl.DataFrame | None:
     """Return doc_id and attributes, with one row for each document; None without a source."""
     if source is None:
         return None
-    name = describe(source, role)
+    name, untyped = describe(source, role), False
     if isinstance(source, list | set | tuple | pl.Series) and not any(
         isinstance(entry, Mapping) for entry in list(source)[:1]
     ):
-        raw = pl.DataFrame({DOC: [str(doc) for doc in source]}).lazy()  # allowed: ids as listed
+        raw = pl.LazyFrame([read_texts(source, name, DOC)])
     else:
         opened = open_raw(source, name, limit)  # keeps temporary files
-        raw = opened.frame
+        raw, untyped = opened.frame, opened.untyped
     names = list(raw.collect_schema())
     requested = Requested.from_mapping(columns, role).names.get(DOC)
     key = first_called((requested,) if requested else (DOC, *SYNONYMS[DOC]), names)
@@ -242,6 +261,8 @@ def _read_items(
     rows = raw.select(pl.col(key).cast(pl.String).alias(DOC), *attributes)
     with reading(name):
         table = read_whole(rows, name, limit)
+    if untyped:
+        table = table.with_columns(map(_as_numbers, table.drop(DOC)))
     docs = table[DOC]
     empty = int((docs.is_null() | (docs == "")).sum())
     if empty or table.is_empty():

@@ -181,7 +181,7 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
         return open_query(*source, name=request.name)
     elif isinstance(source, Mapping | list | tuple):
         return open_python(source, request)
-    elif hasattr(source, "read"):
+    elif hasattr(source, "read") and not isinstance(source, type):
         table = open_stream(source, request)
     else:
         table = open_arrow(source, request)

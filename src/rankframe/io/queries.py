@@ -202,7 +202,7 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
     by = _JOIN.join(way)
     with queries.explained():
         values = queries.raw.select(way).unique().collect(engine="streaming")
-    values = values.sort(way, nulls_last=True)
+    values = values.sort(map(_sort_key, values.select(way)), nulls_last=True)
     names = values.select(_name_of(way, values.schema)).to_series()
     if len(names) > _MOST_SLICES:
         raise OptionError(
@@ -214,6 +214,17 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
         problem = f"by={by!r}: different values make slices of the same name, {twice}."
         raise OptionError(f"{problem} Rename one of them.")
     return names.to_list()
+
+
+def _sort_key(values: pl.Series) -> pl.Series:
+    """Return the values of an attribute as they are ordered: as numbers, if all are numbers.
+
+    In text files, numbers are text.
+    """
+    if values.dtype != pl.String:
+        return values
+    numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == values.null_count() else values
 
 
 def _name_of(way: Sequence[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:

@@ -52,6 +52,8 @@ class RawTable(NamedTuple):
     seekable: bool = True
     # whether its rows stand in the order of the ranking, whatever its columns
     ranked: bool = False
+    # whether numbers are text, as in CSV
+    untyped: bool = False
     # how it was read, where that had to be told from its look
     note: str = ""
     # in place of a table, an object of JSON whose keys are queries

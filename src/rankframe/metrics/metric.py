@@ -375,7 +375,7 @@ def metric(
         raise MetricParameterError(
             f"{label!r}: an expression is no ratio of sums, so it has no micro average."
         )
-    if frame is not None and frame not in get_args(Frame):
+    if frame is not None and (not isinstance(frame, str) or frame not in get_args(Frame)):
         raise MetricParameterError(
             f"{label!r}: frame={frame!r} is not one of {', '.join(get_args(Frame))}."
         )
@@ -396,7 +396,7 @@ def read_average(text: object, label: str) -> tuple[Average, float | None]:
                 return "quantile", q
     averages: list[Average] = [name for name in get_args(Average) if name != "quantile"]
     for average in averages:
-        if text == average:
+        if isinstance(text, str) and text == average:
             return average, None
     listed = ", ".join([*averages, "quantile(q=0.1)"])
     raise MetricParameterError(f"{label!r}: average={text!r} is not one of {listed}.")

@@ -46,6 +46,7 @@ from rankframe.io.formats.registry import (
     recognise,
     refuse_other,
 )
+from rankframe.io.python_objects import NO_SOURCE
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.remote import STORES, Remote, explained, polars_arguments, scheme_of
 from rankframe.io.scratch import KeptFolder
@@ -116,6 +117,8 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         content = read_until(file, None if limit is None else held_bytes(limit))
     except ValueError as error:  # a closed file
         raise request.unreadable(str(error)) from error
+    except (TypeError, AttributeError) as error:  # `read` does not return content
+        raise request.unreadable(f"its method read fails ({error})", NO_SOURCE[1]) from error
     if limit is not None and is_large([io.BytesIO(content)], limit):
         folder = KeptFolder()
         path = saved(content, file, folder)

@@ -89,7 +89,8 @@ def spooled(
                 return None  # read whole, the files give a table or the error that fits
             parts += parts_of_file
         with room_for(folder.path):
-            return RawTable(pl.scan_parquet(_alike(parts), glob=False), files=folder)
+            frame = pl.scan_parquet(_alike(parts), glob=False)
+        return RawTable(frame, untyped=form is not TREC, files=folder)
     except BaseException:
         folder.remove()
         raise
