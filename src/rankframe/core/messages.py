@@ -126,7 +126,7 @@ def _pairs(value: Mapping[str, object], within: str = "") -> Iterator[str]:
         if isinstance(item, Mapping):
             yield from _pairs(item, f"{within}{key}.")
         else:
-            yield shlex.quote(f"{within}{key}={item}")
+            yield shlex.quote(f"{within}{key}={'' if item is None else item}")
 
 
 def _literal(value: object) -> str:

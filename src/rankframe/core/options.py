@@ -113,6 +113,14 @@ _SETTINGS = Check(
     # values may be secret
     lambda value: "one of other things" if isinstance(value, Mapping) else shown(value),
 )
+_SPLIT = Check(
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) for name in value)
+        and all(mark is None or (isinstance(mark, str) and mark) for mark in value.values())
+    ),
+    'a mapping of attributes to what separates their values, such as {"genres": "|"}',
+)
 _CODES = Check(
     lambda value: (
         isinstance(value, str | list | tuple | set | frozenset)
@@ -380,6 +388,8 @@ Duplicates: TypeAlias = Literal["error", "keep_best"]
 # The units that documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
 UnitRanks: TypeAlias = Literal["renumbered", "kept"]
+# Attributes of documents and what separates their values; None: nothing does.
+SplitBy: TypeAlias = Mapping[str, str | None]
 # A table in any form that can be read.
 Table: TypeAlias = Any
 Missing: TypeAlias = Literal["zero", "skip", "error"]
@@ -448,6 +458,9 @@ class Policies(Options):
         exclude_seen: remove documents that the query already has in `train`, before ranking.
         items: the documents that can be retrieved, with attributes: a frame with doc_id and any
             other columns.
+        split: attributes of `items` whose text lists values, and what separates these:
+            {"genres": "|"}. A text attribute that looks like lists is refused where values count,
+            unless it is named here; {"genres": None} takes each text as one value.
         catalogue: the documents that can be retrieved (default: the documents in `items`, else the
             documents in `train`).
         reference: another run, which `unexpectedness` compares with.
@@ -521,6 +534,12 @@ class Policies(Options):
         None,
         "Documents that can be retrieved: a file with doc_id and attributes.",
         ledger="given",
+    )
+    split: SplitBy | None = option(
+        None,
+        "Split a text attribute of --items that lists values, e.g. genres=| (repeat).",
+        check=_SPLIT,
+        needs="items",
     )
     catalogue: Table = option(
         None, "The catalogue (default: the documents in --items).", ledger="given"
@@ -631,6 +650,7 @@ class CatalogueOptions(TypedDict, total=False):
     """Name the options of what can be retrieved."""
 
     items: Table
+    split: SplitBy | None
     catalogue: Table
 
 

@@ -21,7 +21,8 @@ from rankframe.core.columns import (
     FrameColumns,
 )
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, listing, number_of
+from rankframe.core.messages import Option, listing, number_of, shorten
+from rankframe.core.options import SplitBy
 from rankframe.frames.attributes import Values, ValueSets, Vectors
 from rankframe.io.column_names import Columns, Requested, first_called
 from rankframe.io.formats.registry import reading
@@ -38,6 +39,8 @@ from rankframe.kernel.tables import Index
 POPULARITY = "popularity"
 HEAD, TAIL, COLD = SLICES_OF_POPULARITY = ("head", "tail", "cold")
 _HEAD_SHARE = 0.8
+# What separates values in a text, and the share of values that have it.
+_MARKS, _LISTED_SHARE = ("|", ";", ","), 0.1
 T = TypeVar("T")
 
 
@@ -56,16 +59,20 @@ class Catalogue:
     attributes: pl.DataFrame
     # whether an input lists the documents that can be retrieved
     is_listed: bool
+    # attributes of which it is known whether their texts list values
+    split: frozenset[str] = frozenset()
     _cache: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @classmethod
     def from_inputs(
         cls, trained: Trained | None, items: Source | None, catalogue: Source | None,
-        columns: Columns | None = None, *, limit: int | None = None,
+        columns: Columns | None = None, *, split: SplitBy | None = None, limit: int | None = None,
     ) -> Catalogue:  # fmt: skip
         """Join the documents of train, items and catalogue."""
         counts = None if trained is None else trained.documents
         attributes = _read_items(items, "items", columns, limit)
+        if split:
+            attributes = _split_texts(attributes, split)
         inside = attributes
         if catalogue is not None:
             inside = _read_items(catalogue, "catalogue", columns, limit)
@@ -88,6 +95,7 @@ class Catalogue:
             None if trained is None else trained.queries,
             docs.join(attributes, on=DOC, how="left", maintain_order="left").drop(DOC),
             inside is not None,
+            frozenset(map(_name_attribute, split or ())),
         )
 
     @property
@@ -134,8 +142,15 @@ class Catalogue:
         return replace(SHOWN_FRAME, columns=columns)
 
     def values(self, name: str) -> Values:
-        """Return an attribute as numbers of values."""
-        return self._cached(Values, name, lambda: Values.from_series(self.attribute(name)))
+        """Return an attribute as numbers of values; refuse text that seems to list values."""
+
+        def number_values() -> Values:
+            attribute = self.attribute(name)
+            if name != POPULARITY and name not in self.split and attribute.dtype == pl.String:
+                _refuse_lists_in_text(attribute)
+            return Values.from_series(attribute)
+
+        return self._cached(Values, name, number_values)
 
     def value_sets(self, name: str) -> ValueSets:
         """Group documents by the set of values that they have of an attribute."""
@@ -214,6 +229,53 @@ def _name_attribute(name: str) -> str:
     column = SHOWN_FRAME.columns.get(name)
     own = name in DOCUMENTS_FRAME.columns or (column is not None and not column.parameters)
     return f"items.{name}" if own or SHOWN_FRAME.request(name).attribute is not None else name
+
+
+def _split_texts(attributes: pl.DataFrame | None, split: SplitBy) -> pl.DataFrame:
+    """Split the texts of attributes into lists of values."""
+    if attributes is None:
+        raise OptionError(Option("split", bare=True), " needs ", Option("items", bare=True), ".")
+    columns = [name for name in attributes.columns if name != DOC]
+    for column, mark in split.items():
+        name = _name_attribute(column)
+        if name not in columns:
+            problem = f" names {column!r}, which is no attribute of items: {listing(columns)}."
+            raise OptionError(Option("split", bare=True), problem)
+        if mark is None:
+            continue
+        if attributes[name].dtype != pl.String:
+            problem = f" names {column!r}, which is no text but {attributes[name].dtype}."
+            raise OptionError(Option("split", bare=True), problem)
+        value = pl.element().str.strip_chars()
+        values = value.filter(value != "")
+        attributes = attributes.with_columns(pl.col(name).str.split(mark).list.eval(values))
+    return attributes
+
+
+def _refuse_lists_in_text(attribute: pl.Series) -> None:
+    """Refuse texts such as `Action|Romance`, which would count as one value each.
+
+    Texts look like lists if a separator stands in a tenth of the values or more, and values have
+    parts in common: with commas and semicolons, fewer parts than there are values ("Rome, Italy"
+    is no list).
+    """
+    texts = attribute.drop_nulls().unique()
+    for mark in _MARKS:
+        joined = texts.filter(texts.str.contains(mark, literal=True))
+        if len(joined) < max(_LISTED_SHARE * len(texts), 1):
+            continue
+        parts = texts.str.split(mark).explode().str.strip_chars().drop_nulls()
+        several = parts.n_unique()
+        if several < (len(parts) if mark == "|" else len(texts)):
+            raise OptionError(
+                f"the texts of the attribute {attribute.name!r} look like lists: "
+                f"{len(joined):,} of {number_of(len(texts), 'distinct value')} have {mark!r}, e.g. "
+                f"{shorten(repr(joined.sort()[0]))}. Each would count as one value. Pass ",
+                Option("split", {attribute.name: mark}),
+                " to split them, or ",
+                Option("split", {attribute.name: None}),
+                " to keep them whole.",
+            )
 
 
 def _as_numbers(texts: pl.Series) -> pl.Series:

@@ -137,7 +137,7 @@ def evaluate(
             for source in (policies.items, policies.catalogue)
         )
         trained = None if train is None else _count_trained(train)
-        candidates = Catalogue.from_inputs(trained, items, catalogue, columns)
+        candidates = Catalogue.from_inputs(trained, items, catalogue, columns, split=policies.split)
         evaluation = evaluation.with_retrieved(candidates, passed, items_by=sliced)
     if judged is not None:
         evaluation = evaluation.with_max_grade(_checked_grades(averaged, judged))
