@@ -31,7 +31,7 @@ import rankframe as rf
 from rankframe.core.options import Correction, Intervals, Method, Test
 from rankframe.engine.accumulator import WHOLE, sum_by_slice
 from rankframe.engine.finish import summarise, summarise_gaps
-from rankframe.engine.plan import ABOVE, BELOW, PerQuery
+from rankframe.engine.plan import ABOVE, BELOW
 from rankframe.io.queries import QueryAttributes
 from rankframe.metrics.names import Metric, resolve
 from rankframe.stats.bootstrap import BootstrapBuckets, QueryBuckets
@@ -193,7 +193,7 @@ def means(experiment: int, rng: np.random.Generator) -> Outcomes:
 
 def _one_system(
     experiment: int, rng: np.random.Generator, n: int
-) -> tuple[PerQuery, QueryAttributes]:
+) -> tuple[pl.DataFrame, QueryAttributes]:
     values = {label: kind(ndtr(rng.standard_normal(n))) for label, kind in KINDS.items()}
     common, (same,) = numbers(rng, n, 1, correlation=1.0)
     values[WEIGHTED] = ndcg(ndtr(same))
@@ -201,15 +201,13 @@ def _one_system(
     relevant = rng.geometric(0.2, n)
     hits = rng.binomial(relevant, rng.beta(2, 2, n) * relevant**-0.25)
     values[MICRO] = hits / relevant
-    computed = PerQuery(
-        pl.DataFrame(
-            {
-                "query_id": query_ids(experiment, n),
-                **values,
-                MICRO + ABOVE: hits.astype(np.float64),
-                MICRO + BELOW: relevant.astype(np.float64),
-            }
-        )
+    computed = pl.DataFrame(
+        {
+            "query_id": query_ids(experiment, n),
+            **values,
+            MICRO + ABOVE: hits.astype(np.float64),
+            MICRO + BELOW: relevant.astype(np.float64),
+        }
     )
     return computed, QueryAttributes(_weights(rng, common))
 
@@ -272,7 +270,7 @@ def _column(method: str, most: int | None, queries: int) -> str:
 
 
 def _size(queries: int, most: int | None) -> str:
-    return f"n = {queries:,}" + (f" in {most} groups" if most else "")
+    return f"n = {queries:,}" + (f" in {most} buckets" if most else "")
 
 
 def tests(experiment: int, rng: np.random.Generator) -> Outcomes:
@@ -334,7 +332,7 @@ def families(experiment: int, rng: np.random.Generator) -> Outcomes:
     """Many comparisons at once, of systems that do not differ: is anything called significant?"""
     found: Outcomes = {}
     many: dict[str, Kind] = {f"metric {at}": ndcg for at in range(10)}
-    what = "10 metrics × 3 systems beside a baseline, t"
+    what = "10 metrics × 3 systems and a baseline, t"
     for n, most in SIZES:
         column = _size(n, most)
         if most is None:
@@ -430,7 +428,7 @@ def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
                 "query_id": query_ids(experiment, len(of)),
                 "ndcg": ndcg(ndtr(normal + shifts[of])),
             }
-            computed = PerQuery(pl.DataFrame(values))
+            computed = pl.DataFrame(values)
             sums = sum_by_slice(wanted[:1], computed, QueryAttributes(None, (of,)), intervals)
             slices = {
                 ("g", str(n)): sums[0, n].finish(wanted[:1], intervals, {0}) for n in range(count)
@@ -487,7 +485,7 @@ STUDIES = {
     "families": Study(
         families,
         "Many tests at once",
-        "Percent of experiments with any significant result, where no systems differ",
+        "Percent of experiments with any significant result, if no systems differ",
         _alarms,
     ),
     "gates": Study(

@@ -248,7 +248,7 @@ def compared(metrics: Any, systems: Any = None, truth: Any = "@truth", **options
     """Return all that a comparison gives."""
     systems = given(systems or {"a": "@a", "b": "@b", "c": "@c"})
     options = {key: given(value) for key, value in options.items()}
-    fast = QUICK | {"permutations": 200}
+    fast: dict[str, Any] = {**QUICK, "permutations": 200}
     found = rf.compare(given(truth), systems, metrics, **(fast | options))
     return outputs_of(found, "table", "systems", "per_query", "ledger")
 
@@ -339,8 +339,8 @@ def command(*words: str, reads: str | None = None) -> Outputs:
 
     files = written()
     told = [str(files[word[1:]]) if word.startswith("@") else word for word in words]
+    target = folder() / (reads or "")
     if reads is not None:
-        target = folder() / reads
         told = [str(target) if word == "OUT" else word for word in told]
     raw, before, hook = io.BytesIO(), sys.argv, sys.unraisablehook
     out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
@@ -733,13 +733,13 @@ def written() -> dict[str, Path]:
 def larger(order: str, max_memory: Any) -> Outputs:
     """Return an evaluation of an input that is read from Parquet in many pieces."""
     sides = {"truth": make_truth(1500, ids="plain"), "run": make_run(1500, ids="plain")}
-    paths = []
+    paths: list[Path] = []
     for name, rows in sides.items():
         path = folder() / f"larger-{name}-{order}.parquet"
         mixed = rows.sample(fraction=1, shuffle=True, seed=3) if order == "scattered" else rows
         mixed.write_parquet(path, row_group_size=2000)
         paths.append(path)
-    found = rf.evaluate(*paths, SEVERAL, max_memory=max_memory, **QUICK)
+    found = rf.evaluate(paths[0], paths[1], SEVERAL, max_memory=max_memory, **QUICK)
     outputs = outputs_of(found, "summary", "ledger")
     return outputs | {"per_query": found.per_query.gather_every(5)}
 

@@ -19,6 +19,7 @@ _HOMES = {
     "DEFAULT_METRICS": "engine.evaluate",
     "Diff": "analysis.diff",
     "RankframeError": "core.errors",
+    "RankframeWarning": "core.caveats",
     "Result": "engine.result",
     "Tuning": "analysis.tuning.outcome",
     "Verdict": "analysis.verdict",

@@ -32,19 +32,11 @@ def stored(places: range | list[int], *metrics: str, **options: Any) -> rf.Resul
 # --- what is refused
 
 
-def test_runs_without_a_query_in_common_are_not_compared(refusal) -> None:
+def test_runs_without_a_query_in_common_are_not_compared(refusal, message) -> None:
     runs = {"old": run(range(50)), "new": run(range(50, 100))}
-    said = (
-        "'old' and 'new' share 0 of 100 judged queries that either has ('old' lacks 50, 'new' 50 "
-        "of 100), and what a run lacks scores 0. Are these runs of the same queries? Pass "
-        'missing="zero" to compare them all the same.'
-    )
-    assert refusal(rf.compare, QRELS, runs, "mrr", **FAST) == said
+    refusal(rf.compare, QRELS, runs, "mrr", **FAST)
     found = rf.compare(QRELS, runs, "mrr", missing="zero", **FAST)
-    assert found.warnings == [
-        "old lacks 50 of 100 judged queries (50.0%): scored 0",
-        "new lacks 50 of 100 judged queries (50.0%): scored 0",
-    ]
+    message(found.warnings)
 
 
 @pytest.mark.parametrize(("shared", "refused"), [(34, False), (33, True)])
@@ -53,7 +45,7 @@ def test_half_of_what_either_has_must_be_shared(shared: int, refused: bool, refu
     runs = {"old": run(range(shared)), "new": run(range(34 + shared))}
     if refused:
         runs["new"] = run(range(67))
-        assert "share 33 of 67 judged" in refusal(rf.compare, QRELS, runs, "mrr", **FAST)
+        refusal(rf.compare, QRELS, runs, "mrr", **FAST)
     else:
         rf.compare(QRELS, runs, "mrr", **FAST)
 
@@ -67,14 +59,13 @@ def test_runs_of_the_same_few_queries_are_compared() -> None:
 def test_stored_results_are_refused_where_their_values_show_it(refusal) -> None:
     halves = {"old": stored(range(50)), "new": stored(range(50, 100))}
     # 20 of the 100 find nothing, so these may be what either lacks
-    said = refusal(rf.compare, None, halves, **FAST)
-    assert said.startswith("'old' and 'new' share at most 20 of 80 judged queries")
+    refusal(rf.compare, None, halves, **FAST)
     rf.compare(None, halves, missing="zero", **FAST)
     counts = {
         name: stored(places, "num_retrieved", "num_relevant")
         for name, places in (("old", range(50)), ("new", range(50, 100)))
     }
-    assert "share 0 of 100" in refusal(rf.compare, None, counts, **FAST)
+    refusal(rf.compare, None, counts, **FAST)
     # what a table says of its queries is all that is known
     tables = {name: result.per_query for name, result in halves.items()}
     assert not rf.compare(None, tables, **FAST).warnings
@@ -106,7 +97,7 @@ def test_a_gate_refuses_a_baseline_of_other_queries(refusal) -> None:
     before = stored(range(50), "mrr", "num_retrieved")
     rule = "mrr: no worse than -50%"
     for candidate in ((QRELS, run(range(50, 100))), (None, stored(range(50, 100), "mrr"))):
-        assert "judged queries that either has" in refusal(rf.gate, *candidate, before, rule)
+        refusal(rf.gate, *candidate, before, rule)
         assert rf.gate(*candidate, before, rule, missing="zero").warnings
 
 
@@ -114,7 +105,7 @@ def test_a_report_refuses_and_warns_as_a_comparison_does(tmp_path: Path, refusal
     pytest.importorskip("altair")
     page = tmp_path / "page.html"
     runs = {"old": run(range(50)), "new": run(range(50, 100))}
-    assert "share 0 of 100" in refusal(rf.report, QRELS, runs, "mrr", output=page, **FAST)
+    refusal(rf.report, QRELS, runs, "mrr", output=page, **FAST)
     rf.report(QRELS, runs | {"new": run(range(90))}, "mrr", output=page, missing="zero", **FAST)
     assert "old lacks 50 of 100 judged queries (50.0%): scored 0." in page.read_text(
         encoding="utf-8"
@@ -152,34 +143,31 @@ def test_few_are_said_and_many_are_warned_of() -> None:
     ]
 
 
-def test_what_is_left_out_is_not_said_to_score_0() -> None:
+def test_what_is_left_out_is_not_said_to_score_0(message) -> None:
     runs = {"old": run(range(100)), "two": run(range(98))}
     lag = rf.compare(QRELS, runs, ["lag"], **FAST)
-    assert lag.warnings[0] == "two lacks 2 of 100 judged queries (2.0%): left out"
+    message(lag.warnings[0])
     skipped = rf.compare(QRELS, runs, "mrr", missing="skip", unpaired="skip", **FAST)
-    assert skipped.warnings == ["two lacks 2 of 100 judged queries (2.0%): left out"]
+    message(skipped.warnings)
     zero = rf.compare(QRELS, runs, ["mrr", "lag"], missing="skip", unpaired="zero", **FAST)
-    assert zero.note("queries_unpaired") == "not in every system: scored 0, left out of lag"
+    message(zero.note("queries_unpaired"))
 
 
-def test_what_only_some_systems_define_is_warned_of() -> None:
+def test_what_only_some_systems_define_is_warned_of(message) -> None:
     runs = {
         "old": run(range(100)),
         "two": {q: {"x": 1.0} for q in QUERIES[:50]} | run(range(50, 100)),
     }
     found = rf.compare(QRELS, runs, ["mrr", "lag"], **FAST)
-    lost = sum(bool(n % 5) for n in range(50))
-    assert found.warnings == [
-        f"lag is undefined for some systems only in {lost} of 100 queries: left out for all"
-    ]
+    message(found.warnings)
 
 
-def test_stored_results_say_what_their_ledgers_counted() -> None:
+def test_stored_results_say_what_their_ledgers_counted(message) -> None:
     found = rf.compare(None, {"a": stored(range(100)), "b": stored(range(98))}, **FAST)
-    assert found.warnings == ["b lacks 2 of 100 judged queries (2.0%): scored 0"]
+    message(found.warnings)
 
 
-def test_a_verdict_says_it() -> None:
+def test_a_verdict_says_it(message) -> None:
     before = stored(range(100), "mrr", "lag")
     for places, said, warned in ((99, "1 of 100 judged queries (1.0%)", False),
                                  (97, "3 of 100 judged queries (3.0%)", True)):  # fmt: skip
@@ -191,7 +179,7 @@ def test_a_verdict_says_it() -> None:
         assert ("candidate lacks" in verdict.headline) != warned
         assert ("candidate lacks" in verdict.to_junit()) == warned
     lag = rf.gate(QRELS, run(range(97)), before, "lag: no worse than -50% where both are defined")
-    assert lag.warnings == ["candidate lacks 3 of 100 judged queries (3.0%): left out"]
+    message(lag.warnings)
 
 
 def test_a_verdict_does_not_say_that_what_it_leaves_out_scored_0() -> None:

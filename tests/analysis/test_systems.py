@@ -43,12 +43,12 @@ def test_every_input_is_read_once(decision: Decision) -> None:
 
 
 def test_large_judgments_are_not_read_for_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    # its first rows, how many there are, how long ids are, and all of it: however many runs
+    # its first rows, how many there are, and all of it: however many runs
     monkeypatch.setattr(held, "_SMALL", 10)
     qrels = Counted(QRELS, "qrels")
     runs = {f"r{seed}": random_case(seed, queries=35).run for seed in range(1, 6)}
     rf.compare(qrels.frame, runs, **FAST)
-    assert qrels.reads == 4
+    assert qrels.reads == 3
 
 
 def systems(metrics: Any, depths: tuple[int, ...] = ()) -> Any:
@@ -89,4 +89,4 @@ def test_an_expression_of_that_name_is_not_taken_for_it() -> None:
 
 def test_a_comparison_of_nothing_is_refused(refusal) -> None:
     for qrels in (None, QRELS):
-        assert refusal(rf.compare, qrels, {}) == ("a comparison takes at least two systems, not 0.")
+        refusal(rf.compare, qrels, {})

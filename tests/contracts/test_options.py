@@ -39,10 +39,11 @@ GROUPS: dict[str, tuple[type[Options], ...]] = {
 FEWER: dict[str, set[str]] = {
     "gate": {"test", "correction", "permutations"},
     "tune": {"unpaired"},
-    "judge": {"missing", "no_relevant", "no_overlap", "items", "catalogue", "reference"},
-    "retrieved": {"missing", "no_relevant", "no_overlap", "judged_only"},
+    "judge": {"missing", "no_relevant", "no_overlap", "items", "catalogue", "reference", "silence"},
+    "retrieved": {"missing", "no_relevant", "no_overlap", "judged_only", "silence"},
     "exposure": {
         "missing", "no_relevant", "no_overlap", "judged_only", "rel", "relevance", "reference",
+        "silence",
     },
     "pair": {"unmatched_queries"},
     "stack": {"rel", "relevance", "k_max"},

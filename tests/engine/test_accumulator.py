@@ -11,10 +11,9 @@ from scipy import stats
 
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.accumulator import WHOLE, Accumulator, SliceSums, Sums, Terms, sum_by_slice
-from rankframe.engine.evaluation import Evaluation, prepare_evaluation
+from rankframe.engine.evaluation import RunEvaluation, prepare_evaluation
 from rankframe.engine.finish import summarise
 from rankframe.engine.ledger import Counts, first
-from rankframe.engine.plan import PerQuery
 from rankframe.io.opening import open_table
 from rankframe.io.queries import QueryAttributes, read_attributes
 from rankframe.metrics.names import Metric, resolve
@@ -96,9 +95,11 @@ VALUES = pl.DataFrame({"query_id": ["a", "b", "c"], "m": [0.5, None, 0.0]})
 
 def terms(average: str, **sides: Any) -> Terms:
     columns = {f"m\0{side}": numbers for side, numbers in sides.items()}
-    computed = PerQuery(VALUES.with_columns(pl.Series(*column) for column in columns.items()))
+    computed = VALUES.with_columns(pl.Series(*column) for column in columns.items())
     weights = np.array([2.0, 9.0, 1.0]) if average == "weighted" else None
-    return Terms.of(Metric("m", cast("Any", average), expression=pl.lit(1)), computed, weights)
+    return Terms.from_values(
+        Metric("m", cast("Any", average), expression=pl.lit(1)), computed, weights
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_what_an_average_is_made_of(average: str, above: list, below: list) -> N
     assert found.above.tolist() == above
     assert found.divisor.tolist() == below
     assert found.defined.tolist() == [True, False, True]
-    first, last = found.taken(slice(0, 1)), found.taken(np.array([2]))
+    first, last = found.taken(np.array([0])), found.taken(np.array([2]))
     assert (first.above.tolist(), first.divisor.tolist()) == (above[:1], below[:1])
     assert (last.above.tolist(), last.divisor.tolist()) == (above[2:], below[2:])
 
@@ -124,9 +125,9 @@ def test_what_an_average_is_made_of(average: str, above: list, below: list) -> N
 def test_sums_of_stretches_add_up_to_the_sum_of_all() -> None:
     values = np.array([0.1, 0.2, 0.3, 1e9, -1e9, 0.7])
     frame = pl.DataFrame({"query_id": list("abcdef"), "m": values})
-    some = Terms.of(Metric("m", "macro", expression=pl.lit(1)), PerQuery(frame))
-    (whole,) = Sums.over(some, np.zeros(1, np.int64), products=True)
-    parts = Sums.over(some, np.array([0, 1, 4]), products=True)
+    some = Terms.from_values(Metric("m", "macro", expression=pl.lit(1)), frame)
+    (whole,) = Sums.from_terms(some, np.zeros(1, np.int64), products=True)
+    parts = Sums.from_terms(some, np.array([0, 1, 4]), products=True)
     assert [part.queries for part in parts] == [1, 3, 2]
     assert parts[0].merge(parts[1]).merge(parts[2]) == whole
     assert parts[2].merge(parts[1].merge(parts[0])) == whole
@@ -139,8 +140,8 @@ def test_sums_of_stretches_add_up_to_the_sum_of_all() -> None:
 )
 def test_an_average_is_finished_by_its_kind(name: str, expected: float) -> None:
     frame = pl.DataFrame({"query_id": ["a", "b"], "m": [1.0, 0.5]})
-    some = Terms.of(Metric("m", "macro", expression=pl.lit(1)), PerQuery(frame))
-    (sums,) = Sums.over(some, np.zeros(1, np.int64), products=False)
+    some = Terms.from_values(Metric("m", "macro", expression=pl.lit(1)), frame)
+    (sums,) = Sums.from_terms(some, np.zeros(1, np.int64), products=False)
     assert sums.average(metric(name)) == pytest.approx(expected, rel=1e-15)
     assert Sums(0).average(metric(name)) is None
     assert Sums(0).deviation is None
@@ -232,7 +233,7 @@ def test_slices_are_tallied_beside_all_queries() -> None:
     metrics = resolve(["map", "mrr"])
     frame = pl.DataFrame({"query_id": list("abcd"), "map": [0.1, 0.2, 0.3, 0.4], "mrr": [1.0] * 4})
     known = QueryAttributes(None, (np.array([0, 1, 0, 2]), np.array([5, 5, 5, 5])))
-    found = sum_by_slice(metrics, PerQuery(frame), known, Intervals(None))
+    found = sum_by_slice(metrics, frame, known, Intervals(None))
     queries = {key: tally.sums[0].queries for key, tally in found.items()}
     assert queries == {WHOLE: 4, (0, 0): 2, (0, 1): 1, (0, 2): 1, (1, 5): 4}
     assert found[0, 0].sums[0].average(metrics[0]) == 0.2
@@ -245,42 +246,43 @@ def test_a_slice_draws_its_own_queries() -> None:
     values = np.random.default_rng(1).random(40)
     frame = pl.DataFrame({"query_id": [f"q{at}" for at in range(40)], "map": values})
     known = QueryAttributes(None, (np.arange(40) % 2,))
-    found = sum_by_slice(metrics, PerQuery(frame), known, intervals)
+    found = sum_by_slice(metrics, frame, known, intervals)
     for number in (0, 1):
         own = frame.filter(pl.Series(known.slices[0] == number))
-        alone = sum_by_slice(metrics, PerQuery(own), QueryAttributes(), intervals)[WHOLE]
+        alone = sum_by_slice(metrics, own, QueryAttributes(), intervals)[WHOLE]
         bounds = alone.finish(metrics, intervals).bounds
         assert found[0, number].finish(metrics, intervals).bounds == bounds != (None,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Seen(Counts):
     """Counts of every kind: a number, one that may not be counted, and an example."""
 
-    left: int
-    right: int
     maybe: int | None = None
     example: str | None = first()
 
-    @property
-    def rows(self) -> tuple[int, int]:
-        return self.left, self.right
+
+def seen(left: int, right: int, maybe: int | None = None, example: str | None = None) -> Seen:
+    return Seen(left_rows=left, right_rows=right, maybe=maybe, example=example)
 
 
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
-        (Seen(1, 2), Seen(3, 4), Seen(4, 6)),
-        (Seen(0, 0, 5), Seen(0, 0, 7), Seen(0, 0, 12)),
-        (Seen(0, 0, 5), Seen(0, 0), Seen(0, 0, 5)),
-        (Seen(0, 0), Seen(0, 0, 0), Seen(0, 0, 0)),
-        (Seen(0, 0, None, "b"), Seen(0, 0, None, "a"), Seen(0, 0, None, "a")),
-        (Seen(0, 0, None, "b"), Seen(0, 0), Seen(0, 0, None, "b")),
+        (seen(1, 2), seen(3, 4), seen(4, 6)),
+        (seen(0, 0, 5), seen(0, 0, 7), seen(0, 0, 12)),
+        (seen(0, 0, 5), seen(0, 0), seen(0, 0, 5)),
+        (seen(0, 0), seen(0, 0, 0), seen(0, 0, 0)),
+        (seen(0, 0, None, "b"), seen(0, 0, None, "a"), seen(0, 0, None, "a")),
+        (seen(0, 0, None, "b"), seen(0, 0), seen(0, 0, None, "b")),
     ],
 )
 def test_counts_add_up_and_the_first_name_is_kept(one: Seen, other: Seen, expected: Seen) -> None:
     assert one.merge(other) == other.merge(one) == expected
-    assert one.merge(other).rows == (one.left + other.left, one.right + other.right)
+    assert one.merge(other).rows == (
+        one.left_rows + other.left_rows,
+        one.right_rows + other.right_rows,
+    )
 
 
 def sides() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -288,7 +290,7 @@ def sides() -> tuple[pl.DataFrame, pl.DataFrame]:
     return open_table(qrels, "qrels").frame.collect(), open_table(run, "run").frame.collect()
 
 
-def evaluation() -> Evaluation:
+def evaluation() -> RunEvaluation:
     metrics = resolve(["ndcg@5", "lag", MICRO])
     known = pl.DataFrame(
         {"query_id": list(map(str, range(60))), "half": [i < 30 for i in range(60)]}
@@ -297,7 +299,7 @@ def evaluation() -> Evaluation:
     return prepare_evaluation(metrics, Policies(), attributes=attributes).with_max_grade(3.0)
 
 
-def in_parts(of: Evaluation, count: int) -> list[Accumulator]:
+def in_parts(of: RunEvaluation, count: int) -> list[Accumulator]:
     number = pl.col("query_id").cast(pl.Int64) % count
     return [
         of.evaluate_partition(*(side.filter(number == at) for side in sides()))
@@ -305,7 +307,7 @@ def in_parts(of: Evaluation, count: int) -> list[Accumulator]:
     ]
 
 
-def merged(of: Evaluation, parts: list[Accumulator]) -> Accumulator:
+def merged(of: RunEvaluation, parts: list[Accumulator]) -> Accumulator:
     whole = of.empty()
     for part in parts:
         whole.merge(part)
@@ -315,7 +317,7 @@ def merged(of: Evaluation, parts: list[Accumulator]) -> Accumulator:
 def test_nothing_is_merged_into_nothing() -> None:
     nothing = evaluation().empty()
     nothing.merge(evaluation().empty())
-    assert nothing.join().values.is_empty()
+    assert nothing.join().is_empty()
     assert nothing.counts.rows == (0, 0)
     assert nothing.slices == evaluation().empty().slices
 
@@ -324,7 +326,7 @@ def test_nothing_is_merged_into_nothing() -> None:
 def test_partitions_are_the_same_as_all_at_once(count: int) -> None:
     of = evaluation()
     alone, whole = of.evaluate_partition(*sides()), merged(of, in_parts(of, count))
-    assert whole.join().rows.equals(alone.join().rows)
+    assert whole.join().equals(alone.join())
     assert whole.counts == alone.counts
     assert set(whole.slices) == set(alone.slices) == {WHOLE, (0, 0), (0, 1)}
     for key, sums in alone.slices.items():
@@ -344,4 +346,4 @@ def test_a_slice_that_only_one_partition_has_is_kept() -> None:
     for order in (parts, parts[::-1]):
         whole = merged(of, order)
         assert set(whole.slices) == {WHOLE, (0, 0), (0, 1)}
-        assert whole.join().values.equals(of.evaluate_partition(*sides()).join().values)
+        assert whole.join().equals(of.evaluate_partition(*sides()).join())

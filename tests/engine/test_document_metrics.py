@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.core.errors import RankframeError
 from rankframe.engine.document_metrics import Aggregate, OverDocuments
 from rankframe.engine.result import Result
 from rankframe.metrics.names import resolve
@@ -39,17 +38,17 @@ def test_counts_of_different_queries_add_up_and_travel() -> None:
     parts = [counted(SHOP.run.filter(some)).exposure for some in (first, ~first)]
     sent = [pickle.loads(pickle.dumps(part)) for part in parts]
     both = OverDocuments(sent[0] + sent[1], WHOLE.catalogue)
-    assert both.of(METRICS, groups=True) == WHOLE.of(METRICS, groups=True)
+    assert both.aggregate(METRICS, groups=True) == WHOLE.aggregate(METRICS, groups=True)
 
 
 def test_an_interval_is_about_the_value() -> None:
-    coverage, *others = WHOLE.of(METRICS, groups=True)
+    coverage, *others = WHOLE.aggregate(METRICS, groups=True)
     assert coverage.bounds(0.95) is None  # all documents are shown
     for one in others:
         low, high = one.bounds(0.95) or pytest.fail("there is none")
         assert one.value is not None
         assert low <= one.value <= high
-    assert all(one.bounds(0.95) is None for one in WHOLE.of(METRICS))
+    assert all(one.bounds(0.95) is None for one in WHOLE.aggregate(METRICS))
 
 
 def test_the_error_is_that_of_a_mean_where_it_is_one() -> None:
@@ -175,24 +174,22 @@ def test_written_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    "asked",
     [
-        ("popularity", "'popularity' of documents needs train"),
-        ([], "takes names of attributes of items"),
-        ("color", "no attribute 'color' of documents: items has 'genre', 'year'"),
-        (["year", "year"], "names 'year' more than once"),
-        (3, "takes names of attributes"),
+        "popularity",
+        [],
+        "color",
+        ["year", "year"],
+        3,
     ],
 )
-def test_what_makes_no_slices_is_refused(asked: Any, said: str) -> None:
-    with pytest.raises(RankframeError, match=said):
-        rf.evaluate(QRELS, RUN, "ndcg@3", items=ITEMS, items_by=asked)
+def test_what_makes_no_slices_is_refused(asked: Any, refusal) -> None:
+    refusal(rf.evaluate, QRELS, RUN, "ndcg@3", items=ITEMS, items_by=asked)
 
 
-def test_too_many_slices_are_refused() -> None:
+def test_too_many_slices_are_refused(refusal) -> None:
     many = pl.DataFrame({"doc_id": [f"d{n}" for n in range(1_001)]}).with_columns(
         own=pl.col("doc_id"), none=pl.lit("(none)")
     )
-    for name, said in (("own", "makes 1,001 slices"), ("none", "stands for documents without")):
-        with pytest.raises(RankframeError, match=said):
-            rf.evaluate(QRELS, RUN, "ndcg@3", items=many, items_by=name)
+    for name in ("own", "none"):
+        refusal(rf.evaluate, QRELS, RUN, "ndcg@3", items=many, items_by=name)

@@ -17,7 +17,7 @@ RUN = {"q1": {"x": 3.0, "a": 2.0, "y": 1.0}, "q3": {"z": 1.0}, "other": {"a": 1.
 def filled() -> MatchedJudgments:
     sides = open_table(QRELS, "qrels"), open_table(RUN, "run")
     columns = ["tied_rank", "pooled_wins"]
-    found = Lookup.of(*sides, Policies(), columns, listed=True, ids=True).found()
+    found = Lookup.from_inputs(*sides, Policies(), columns, listed=True, ids=True).found()
     assert found.listing is not None
     holes = found.listing.all()
     holes = holes.select(holes.judgment < 0)

@@ -23,7 +23,7 @@ def listed(run: Any = RUN, **options: Any) -> Listed:
         open_table(QRELS, "qrels"),
         open_table(run, "run", order=policies.order, ranks=policies.ranks),
     )
-    found = Lookup.of(*sides, policies, ["tied_rank"], listed=True, ids=True).found()
+    found = Lookup.from_inputs(*sides, policies, ["tied_rank"], listed=True, ids=True).found()
     assert found.listing is not None
     return found.listing.all()
 

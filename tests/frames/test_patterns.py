@@ -11,7 +11,7 @@ import pytest
 from rankframe.core.options import Policies
 from rankframe.engine.judged_metrics import judged_plan
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.plan import per_query_values
+from rankframe.engine.plan import compute_values
 from rankframe.frames import judged as module
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import MatchedJudgments
@@ -21,7 +21,9 @@ from rankframe.metrics.names import resolve
 
 def part_of(qrels: Any, run: Any, **options: Any) -> MatchedJudgments:
     policies = Policies(**options)
-    found = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), policies, []).found()
+    found = Lookup.from_inputs(
+        open_table(qrels, "qrels"), open_table(run, "run"), policies, []
+    ).found()
     return found.select()
 
 
@@ -80,7 +82,7 @@ def test_values_are_the_same_bits() -> None:
     part = drawn(7)
     plan = judged_plan(resolve(["ndcg@2", "map", "mrr", "bpref", "rbp", "judged@2"]))
     few, numbers = find_patterns(part)
-    values = per_query_values(plan, JudgedFrame(part)).values
-    of_few = per_query_values(plan, JudgedFrame(few)).values
+    values = compute_values(plan, JudgedFrame(part))
+    of_few = compute_values(plan, JudgedFrame(few))
     again = of_few[pl.Series(numbers)].with_columns(values["query_id"])
     assert again.equals(values)

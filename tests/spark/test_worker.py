@@ -14,6 +14,7 @@ import rankframe as rf
 from rankframe.core.options import Policies
 from rankframe.engine.accumulator import WHOLE, SliceSums
 from rankframe.engine.evaluation import Evaluation, prepare_evaluation
+from rankframe.engine.plan import metric_values
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
 from rankframe.spark.worker import (
@@ -91,7 +92,7 @@ def driven(tables: Iterable[pa.Table], last_round: bytes = b"") -> tuple[dict[An
 def test_a_partition_answers_with_values_and_sums() -> None:
     found = answer(LEFT, RIGHT)
     values = of_kind(found, VALUES).drop("kind", "rest")
-    expected = evaluation().evaluate_partition(LEFT, RIGHT).join().values
+    expected = metric_values(evaluation().evaluate_partition(LEFT, RIGHT).join())
     values.columns = expected.columns
     assert values.equals(expected)
     keys = of_kind(found, SUMS)["query_id"].to_list()

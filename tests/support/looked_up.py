@@ -149,7 +149,7 @@ def _good(row: dict[str, Any]) -> float | None:
 
 def _contradicts(docs: list[dict[str, Any]]) -> bool:
     return any(
-        one["score"] > other["score"] and one["rank"] >= other["rank"]
+        one["score"] > other["score"] and one["rank"] > other["rank"]
         for one in docs
         for other in docs
     )

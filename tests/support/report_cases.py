@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.present.report.model import Input, Made, Material, Moved
+from rankframe.core.table import Table
+from rankframe.present.report.model import Material, Moved
 from tests.support.oracles import random_case
 
 QRELS = random_case(0, queries=40, missing=False).qrels
@@ -19,16 +20,15 @@ ATTRIBUTES = pl.DataFrame(
     {"query_id": list(QRELS), "half": [("one", "other")[n % 2] for n in range(len(QRELS))]}
 )
 METRICS = ["ndcg@5", "lag", "num_rel_ret"]
-MADE = Made(
-    "2026-01-02 03:04 UTC",
-    "9.9",
-    (
-        Input("judgments", "qrels.parquet", 1_234, 56_789, "ab" * 32),
-        Input("run old", "the run dict"),
-    ),
-    "rankframe report qrels.parquet old.parquet",
-    {"old": "0123456789ab"},
-)
+FACTS = {
+    "made": "2026-01-02 03:04 UTC",
+    "with": "rankframe 9.9",
+    "command": "rankframe report qrels.parquet old.parquet",
+}
+INPUTS = Table.from_texts(
+    ["what", "name"], ["rows", "size"], [["run old", "the run dict", "", "", ""]],
+    more_words=["SHA-256"],
+)  # fmt: skip
 
 
 def compared(runs: Any = RUNS, metrics: Any = METRICS, **options: Any) -> rf.Comparison:
@@ -42,7 +42,7 @@ def material(found: rf.Comparison | None = None, **options: Any) -> Material:
         "moved": {"new": moved_between(QRELS, RUNS["old"], RUNS["new"], "ndcg@5")},
     }
     whole = found or compared()
-    given |= {"texts": {}, "provenance": MADE, "bounded": whole} | options
+    given |= {"texts": {}, "facts": FACTS, "inputs": INPUTS, "bounded": whole} | options
     return Material(whole, **given)
 
 

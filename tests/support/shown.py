@@ -36,7 +36,7 @@ class Shop:
 
     def evaluated(self, metrics: Any = (*NAMES, REVENUE), **options: Any) -> Result:
         """All metrics, of all users and by segment."""
-        beside = {"train": self.train, "items": self.items, "reference": self.base}
+        beside: dict[str, Any] = {"train": self.train, "items": self.items, "reference": self.base}
         sliced = {"queries": self.users, "by": "segment", "no_overlap": "zero"}
         return rf.evaluate(self.qrels, self.run, list(metrics), **{**beside, **sliced, **options})
 

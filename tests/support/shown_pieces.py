@@ -21,10 +21,11 @@ def everywhere(
             for name, table in options.items()
             if isinstance(table, pl.DataFrame)
         }
+        both: dict[str, Any] = {**options, **shuffled}
         judged = None if qrels is None else qrels.sample(fraction=1, shuffle=True, seed=seed)
         other = run.sample(fraction=1, shuffle=True, seed=seed)
         with patch("rankframe.engine.finish.count_partitions", return_value=pieces):
-            found = rf.evaluate(judged, other, metrics, **{**options, **shuffled})
+            found = rf.evaluate(judged, other, metrics, **both)
         for name in rf.Result.FRAMES:
             assert getattr(found, name).equals(getattr(whole, name)), (name, pieces)
     return whole

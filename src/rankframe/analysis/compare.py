@@ -7,13 +7,13 @@ p values, and describe each pair and each system in a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Unpack
 
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.aligned_systems import SystemInputs, Systems, open_systems
 from rankframe.analysis.comparison import (
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
@@ -21,11 +21,28 @@ from rankframe.analysis.comparison import (
     WARNING,
     Comparison,
 )
-from rankframe.analysis.differences import AlignedValues, Compared, Setup, draw_replicates
+from rankframe.analysis.differences import Compared, Setup, draw_replicates
 from rankframe.analysis.document_comparison import compare_documents
 from rankframe.analysis.gap_comparison import AlignedGaps, compare_gaps, draw_gaps, gap_items
-from rankframe.analysis.stored import Names
-from rankframe.analysis.systems import MANY, MISSING, Runs
+from rankframe.analysis.stored import (
+    Names,
+    read_systems,
+    refuse_other_evaluations,
+    stored_metrics,
+    with_directions,
+)
+from rankframe.analysis.systems import (
+    MANY,
+    MISSING,
+    Runs,
+    Systems,
+    align,
+    evaluate_runs,
+    lacks,
+    list_subsets,
+    look_up_attributes,
+    refuse_unshared,
+)
 from rankframe.analysis.unjudged import with_bounds
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
@@ -34,17 +51,21 @@ from rankframe.core.options import (
     CompareOptions,
     Comparing,
     Intervals,
+    MissingAmong,
     Progress,
     Report,
     SharedPolicies,
     Storage,
+    Unpaired,
     check_choice,
     takes_options,
 )
+from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
+from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.ledger import POLICY
-from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import By
-from rankframe.metrics.names import Metrics
+from rankframe.io.inputs import Columns, Source, refuse_absent_columns
+from rankframe.io.queries import By, read_attributes, slicings
+from rankframe.metrics.names import Metric, Metrics, add_inner_metrics, resolve
 from rankframe.stats.significance import Pair, correct_p_values
 
 
@@ -108,12 +129,95 @@ def compare(
         raise OptionError("bounds need judgments and runs: stored values have neither.")
     if qrels is not None or policies.shows:
         runs = Runs(qrels, systems, policies, columns, max_memory, progress, again=bounds)
-    inputs = open_systems(
+    inputs = SystemInputs(
         systems if runs is None else {}, runs, metrics,
         unpaired=comparing.unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower_is_better,
     )  # fmt: skip
     return compare_systems(inputs, setup, bounds=bounds, progress=progress)[0]
+
+
+class SystemInputs:
+    """Open stored values and runs, and find the metrics that every system has or gets."""
+
+    def __init__(
+        self,
+        stored: Mapping[str, Source],
+        runs: Runs | None,
+        metrics: Metrics | None,
+        *,
+        unpaired: Unpaired,
+        missing: MissingAmong = "zero_if_few",
+        queries: Source | None = None,
+        by: By | Sequence[By] | None = None,
+        weight: str | None = None,
+        columns: Columns | None = None,
+        lower_is_better: Names = (),
+        higher_is_better: Names = (),
+    ) -> None:
+        self.runs, self.missing = runs, missing
+        self.unpaired: Unpaired = unpaired
+        self.stored = read_systems(stored) if stored else {}
+        if runs is None:
+            chosen = stored_metrics(self.stored, metrics)
+        else:
+            requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
+            chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
+            averaged = [metric for metric in chosen if metric.frame != "documents"]
+            if self.stored and averaged:  # only these are stored
+                stored_metrics(self.stored, metrics if len(averaged) == len(chosen) else averaged)
+        directions = (lower_is_better, higher_is_better)
+        if not all(isinstance(names, tuple) and not names for names in directions):
+            chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
+        self.metrics = chosen
+        # A gap is computed from the metric that it is of; metrics over documents have no values
+        # per query to average.
+        self.computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
+        self.averaged = [metric for metric in self.computed if metric.frame != "documents"]
+        # Further ways of slicing are for gaps alone.
+        self._requested_ways = len(slicings(by))
+        self.attributes = read_attributes(
+            queries,
+            by=with_gaps(by, chosen, has_queries=queries is not None),
+            weight=weight,
+            metrics=self.computed,
+            columns=columns,
+        )
+        if runs is None:
+            refuse_absent_columns(columns, queries=self.attributes)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the systems."""
+        return [*self.stored, *(() if self.runs is None else self.runs.sources)]
+
+    def evaluate(self, depths: Iterable[int] = ()) -> Systems:
+        """Evaluate the runs, align all systems, and refuse what cannot be compared.
+
+        `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
+        """
+        by_name, tables = dict(self.stored), None
+        if self.runs is not None:
+            evaluated, tables = evaluate_runs(
+                self.runs, self.computed, depths=depths, attributes=self.attributes
+            )
+            by_name |= evaluated
+        if self.stored:
+            refuse_other_evaluations(by_name)
+        if self.missing == "zero_if_few":
+            refuse_unshared(by_name)
+        systems = align(by_name, self.averaged, self.unpaired)
+        attributes = look_up_attributes(self.attributes, systems.queries, self.averaged)
+        subsets = list_subsets(self.attributes, attributes, len(systems.queries))
+        return replace(
+            systems,
+            attributes=attributes,
+            metrics=self.metrics,
+            subsets=[subset for subset in subsets if subset.key[0] < self._requested_ways],
+            slices=subsets,
+            tables=tables,
+            lacks=lacks(by_name, self.averaged),
+        )
 
 
 def compare_systems(
@@ -134,19 +238,19 @@ def compare_systems(
     gaps = []
     if any(metric.gap is not None for metric in inputs.metrics):
         gaps = draw_gaps(systems, setup.intervals)
-    pairs, singles = _rows(systems, gaps, setup, progress)
+    pairs, singles = _compare_metrics(systems, gaps, setup, progress)
     table = correct_rows(pairs, setup)
     if bounds and systems.tables is not None and inputs.runs is not None:
         judged = [metric for metric in inputs.metrics if metric.of_judgments]
         singles = with_bounds(
             singles, systems.tables, inputs.names, judged, inputs.runs.policies, inputs.attributes
         )
-    averaged = [systems.values(metric) for metric in inputs.averaged]
-    labels = [values.metric.label for values in averaged]
+    labels = [metric.label for metric in inputs.averaged]
+    warnings = _warnings(systems, inputs.averaged, table, setup)
     comparison = Comparison(
         table=table,
         systems=singles,
-        ledger=_ledger(systems, setup, gaps, _warnings(systems, averaged, table, setup)),
+        ledger=_ledger(systems, setup, gaps, warnings),
         metrics=tuple(inputs.metrics),
         names=tuple(systems.by_name),
         per_query={
@@ -176,10 +280,10 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
         check_choice("baseline", baseline, names)
 
 
-def _rows(
+def _compare_metrics(
     systems: Systems, gaps: Sequence[AlignedGaps], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a row for each metric, subset and pair of systems, and a row for each system."""
+    """Return a row for each metric, subset and pair of systems, and one for each system."""
     names, metrics = list(systems.by_name), systems.metrics
     pairs = list(combinations(range(len(names)), 2))
     if setup.baseline is not None:
@@ -233,19 +337,23 @@ def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
 
     So looking at slices does not change what is significant over all queries.
     """
-    numbered, parts = table.with_row_index("_row"), []
-    for family in numbered.partition_by("by", maintain_order=True):
-        p_corrected = correct_p_values(
-            family["p_value"].to_list(),
-            setup.comparing.correction,
-            families=_count_families(family) if setup.significance.over_pairs else None,
+    families = [
+        family.with_columns(
+            p_corrected=pl.Series(
+                correct_p_values(
+                    family["p_value"].to_list(),
+                    setup.comparing.correction,
+                    families=_count_families(family) if setup.significance.over_pairs else None,
+                ),
+                dtype=pl.Float64,
+            )
         )
-        parts.append(family.select("_row", p_corrected=pl.Series(p_corrected, dtype=pl.Float64)))
-    corrected = pl.concat(parts).sort("_row")["p_corrected"] if parts else None
+        for family in table.with_row_index("_row").partition_by("by", maintain_order=True)
+    ]
+    if families:
+        table = pl.concat(families).sort("_row").drop("_row")
     significant = (pl.col("p_corrected") < setup.level) & (pl.col("queries") >= setup.fewest)
-    return table.with_columns(p_corrected=corrected).with_columns(
-        significant=significant.fill_null(value=False)
-    )
+    return table.with_columns(significant=significant.fill_null(value=False))
 
 
 def _count_families(rows: pl.DataFrame) -> int:
@@ -254,15 +362,16 @@ def _count_families(rows: pl.DataFrame) -> int:
 
 
 def _warnings(
-    systems: Systems, metrics: Sequence[AlignedValues], table: pl.DataFrame, setup: Setup
+    systems: Systems, metrics: Sequence[Metric], table: pl.DataFrame, setup: Setup
 ) -> list[str]:
-    """Return what makes the numbers doubtful."""
+    """Return the reasons to doubt the numbers."""
     warnings = [str(lack) for lack in systems.lacks if lack.many]
-    for values in metrics:
+    for metric in metrics:
+        values = systems.values(metric)
         anywhere = np.logical_or.reduce(values.defined)
         if (lost := int((anywhere & ~values.complete).sum())) > MANY * int(anywhere.sum()):
             warnings.append(
-                f"{values.metric.label} is undefined for some systems only in {lost:,} of "
+                f"{metric.label} is undefined for some systems only in {lost:,} of "
                 f"{number_of(len(anywhere), 'query')}: left out for all"
             )
     families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)

@@ -129,7 +129,7 @@ class Outcome(Exported):
 
 @dataclass(frozen=True)
 class Comparison(Outcome):
-    """The outcome of a comparison.
+    """Hold the outcome of a comparison.
 
     table: a row for each metric, slice and pair of systems: both values, their difference (absolute
         and relative) with its interval, p values, effect size (Cohen's d of the differences),
@@ -252,7 +252,7 @@ class Comparison(Outcome):
         return values
 
     def metric(self, label: str) -> Metric:
-        """The metric of that label."""
+        """Return the metric with this label."""
         return next(metric for metric in self.metrics if metric.label == label)
 
     @property
@@ -262,7 +262,7 @@ class Comparison(Outcome):
 
     @property
     def caveat(self) -> str:
-        """The ledger in a few words: what a reader of the numbers should know."""
+        """Return the ledger in a few words: what a reader of the numbers should know."""
         parts = [f"{number_of(self.count('queries_compared') or 0, 'query')} compared"]
         if unpaired := self.count("queries_unpaired"):
             parts.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")

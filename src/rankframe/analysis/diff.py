@@ -14,7 +14,8 @@ from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import did_you_mean, number_of, shown
 from rankframe.core.options import COUNT, DiffOptions, Policies, Storage, takes_options
-from rankframe.core.table import Cell, Note, Table, as_cell, as_html
+from rankframe.core.table import Cell, Note, Part, Table, as_html, as_text
+from rankframe.core.wording import number_text, plain_text
 from rankframe.engine.accumulator import average_values
 from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.engine.lists import Lists, named_case
@@ -87,7 +88,8 @@ def diff(
     >>> change
     rankframe diff, mrr@2: 0.7500 → 1.0000 (+0.2500)
       2 queries: 1 better in b, 1 the same, 0 worse
-      q1  0.5000 → 1.0000  +0.5000  b better
+      query_id       a       b    delta  better
+      q1        0.5000  1.0000  +0.5000  b
     >>> change.documents
     shape: (3, 6)
     ┌──────────┬────────┬───────────┬────────┬────────┬─────────┐
@@ -307,73 +309,60 @@ class Diff(Exported):
 
     @property
     def ranks(self) -> tuple[str, str]:
-        """The columns of documents with their ranks in both runs."""
+        """Return the columns of documents with their ranks in both runs."""
         a, b = self.names
         return f"rank_{a}", f"rank_{b}"
 
     @property
     def described(self) -> list[str]:
-        """The columns of movers that say more of a query than its values."""
+        """Return the columns of movers that say more of a query than its values."""
         own = {QUERY, *self.names, DELTA, BETTER, WEIGHTED}
         return [name for name in self.movers.columns if name not in own]
 
-    @property
-    def _notes(self) -> list[str]:
-        """Return the warnings that a reader of the numbers needs."""
-        return [*map(str, self.lacks), *([EVERY_RELEVANT] if self.every_relevant else [])]
-
     def __repr__(self) -> str:
-        width = max((len(row[0]) for row in self._shown), default=0)
-        moved = [
-            f"  {query:<{width}}  {a} → {b}  {delta}  {better} better"
-            + "".join(f", {name} {value}" for name, value in zip(self._more, more, strict=True))
-            for query, a, b, delta, better, *more in self._shown
-        ]
-        notes = [f"  {line}" for line in self._notes]
-        head = [f"rankframe diff, {self._headline}", f"  {self._counted}"]
-        return "\n".join([*head, *notes, *moved])
+        return as_text(f"rankframe diff, {self._headline}", self.parts())
 
     def _repr_html_(self) -> str:
-        rows = []
-        for row in self._shown:
-            cells = list(map(as_cell, row))
-            tone = "good" if row[4] == _short(self.names[1]) else "bad"
-            rows.append([*cells[:3], Cell(row[3], tone=tone), *cells[4:]])
-        names = [_short(name) for name in (*self.names, DELTA, BETTER, *self._more)]
-        notes = [Note(text) for text in (self._counted, *self._notes)]
-        headline = Note.from_headline(self._headline)
-        return as_html([headline, *notes, Table.from_texts([QUERY], names, rows)])
+        return as_html([Note.from_headline(self._headline), *self.parts()])
 
-    @property
-    def _more(self) -> list[str]:
-        return self.described[:_MOST_ATTRIBUTES]
-
-    @property
-    def _shown(self) -> list[tuple[str, ...]]:
-        a, b = self.names
-        names = [QUERY, a, b, DELTA, BETTER, *self._more]
-        return [
-            (_short(query), f"{before:.4f}", f"{after:.4f}", f"{delta:+.4f}", _short(better),
-             *(_attribute_text(name) for name in more))
-            for query, before, after, delta, better, *more
-            in self.movers.head(_MOST_SHOWN).select(names).rows()  # allowed: five rows
-        ]  # fmt: skip
+    def parts(self) -> list[Part]:
+        """Return what people read: counts, notes, and the queries that changed most."""
+        attributes, rows = self.described[:_MOST_ATTRIBUTES], []
+        for row in self.movers.head(_MOST_SHOWN).to_dicts():
+            tone = "good" if row[BETTER] == self.names[1] else "bad"
+            rows.append(
+                [
+                    plain_text(row[QUERY], _LONGEST),
+                    *(number_text(row[name]) for name in self.names),
+                    Cell(f"{row[DELTA]:+.4f}", tone=tone),
+                    *(_attribute_text(row[name]) for name in (BETTER, *attributes)),
+                ]
+            )
+        words = [plain_text(name, _LONGEST) for name in (BETTER, *attributes)]
+        numbers = [plain_text(name, _LONGEST) for name in (*self.names, DELTA)]
+        notes = [self._counted, *map(str, self.lacks)]
+        notes += [EVERY_RELEVANT] if self.every_relevant else []
+        table = Table.from_texts([QUERY], numbers, rows, more_words=words)
+        return [*map(Note, notes), *([table] if rows else [])]
 
     @property
     def _headline(self) -> str:
-        metric, a, b, difference = self.summary.row(0)[:4]
-        before, after = ("undefined" if value is None else f"{value:.4f}" for value in (a, b))
-        change = "" if difference is None else f" ({difference:+.4f})"
+        metric, *means, difference = self.summary.row(0)[:4]
+        texts = [number_text(mean) for mean in means]
         if self.names != SIDES:
-            before += f" ({_short(self.names[0])})"
-            after += f" ({_short(self.names[1])})"
-        return f"{metric}: {before} → {after}{change}"
+            texts = [
+                f"{text} ({plain_text(name, _LONGEST)})"
+                for text, name in zip(texts, self.names, strict=True)
+            ]
+        change = "" if difference is None else f" ({difference:+.4f})"
+        return f"{metric}: {' → '.join(texts)}{change}"
 
     @property
     def _counted(self) -> str:
         wins, ties, losses, undefined, queries = self.summary.row(0)[4:]
+        name = plain_text(self.names[1], _LONGEST)
         text = (
-            f"{number_of(queries, 'query')}: {wins:,} better in {_short(self.names[1])}, "
+            f"{number_of(queries, 'query')}: {wins:,} better in {name}, "
             f"{ties:,} the same, {losses:,} worse"
         )
         if undefined:
@@ -382,7 +371,7 @@ class Diff(Exported):
 
 
 def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
-    """Two names of runs, which columns can have."""
+    """Check two names of runs, which columns can have."""
     if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
         raise OptionError(f'names takes two, ("before", "after"), not {shown(names)}.')
     a, b = names
@@ -398,12 +387,7 @@ def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def _attribute_text(value: object) -> str:
+    """Write an attribute on one line, not too long."""
     if value is None:
         return "–"
-    return f"{value:g}" if isinstance(value, float) else _short(str(value))
-
-
-def _short(text: str) -> str:
-    """An id for the screen: on one line, and not too long."""
-    readable = text if text.isprintable() else repr(text)
-    return readable if len(readable) <= _LONGEST else readable[: _LONGEST - 1] + "…"
+    return f"{value:g}" if isinstance(value, float) else plain_text(str(value), _LONGEST)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Flags, Floats, Ints
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Comparing, Intervals, Test
@@ -27,7 +27,6 @@ from rankframe.stats.intervals import (
     t_interval,
 )
 from rankframe.stats.paired import (
-    Floats,
     PairedValues,
     count_moves,
     estimate_difference_error,
@@ -172,7 +171,7 @@ class AlignedValues(PairedValues):
 
     metric: Metric
     # systems × queries: whether the metric is defined
-    defined: NDArray[np.bool_]
+    defined: Flags
     # judged@k, if it was computed; k is the cutoff of the metric, or 10
     judged: Floats | None = None
     # replicates × systems: Σ above / Σ below, if the bootstrap was drawn
@@ -202,7 +201,7 @@ class AlignedValues(PairedValues):
         below = stack([terms.divisor for terms in systems.values()])
         return cls(values, above, below, metric, defined, judged)
 
-    def take(self, rows: NDArray[np.int64]) -> AlignedValues:
+    def take(self, rows: Ints) -> AlignedValues:
         """Keep the queries at these rows."""
         if len(rows) == self.queries:
             return self
@@ -216,7 +215,7 @@ class AlignedValues(PairedValues):
         )
 
     @cached_property
-    def complete(self) -> NDArray[np.bool_]:
+    def complete(self) -> Flags:
         """Mark the queries for which the metric is defined in every system."""
         return np.logical_and.reduce(self.defined)
 
@@ -232,8 +231,8 @@ class AlignedValues(PairedValues):
     def averages(self) -> list[float | None]:
         """Return the average of each system, as its own summary has it."""
         averages: list[float | None] = []
-        for (above, below), ratio in zip(self.paired.totals, self.paired.ratios, strict=True):
-            if not float(below) or math.isnan(ratio):
+        for (above, _), ratio in zip(self.paired.totals, self.paired.ratios, strict=True):
+            if math.isnan(ratio):
                 averages.append(None)
             elif self.metric.average == "sum":
                 averages.append(float(above))
@@ -304,10 +303,6 @@ class AlignedValues(PairedValues):
             pulls = (self.pull(1) - after / before * self.pull(0)) / abs(before)
             return sign * (after - before) / abs(before), estimate_mean_error(pulls)
         return sign * (after - before), estimate_mean_error(self.pull(1) - self.pull(0))
-
-    def draw(self, hashes: Hashes, intervals: Intervals) -> AlignedValues:
-        """Draw the bootstrap, if it is wanted."""
-        return draw_replicates([self], hashes, intervals)[0]
 
     def system_row(self, system: int, intervals: Intervals) -> Row:
         """Describe a system by itself: its average with an interval."""

@@ -11,16 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
-from rankframe.analysis.aligned_systems import Systems
 from rankframe.analysis.differences import (
     AlignedValues,
     Compared,
     Row,
     Setup,
     difference_row,
+    draw_replicates,
     value_row,
 )
-from rankframe.analysis.gate_rules import Measured, Rule
+from rankframe.analysis.systems import Systems
 from rankframe.core.arrays import Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals
@@ -98,7 +98,7 @@ class AlignedGaps:
             if subset.name == NO_VALUE or inside.paired.queries < SMALL:
                 left_out.append(str(subset.name))
             else:
-                slices.append(inside.draw(systems.hashes[subset.rows], bootstrap))
+                slices += draw_replicates([inside], systems.hashes[subset.rows], bootstrap)
         return cls(metric, slices, left_out)
 
     @property
@@ -115,9 +115,14 @@ class AlignedGaps:
         return too_few_slices(self.metric, len(self.slices), len(self.left_out))
 
     @cached_property
-    def _sizes(self) -> list[int]:
-        """Count the queries of each slice that are compared."""
-        return [values.paired.queries for values in self.slices]
+    def queries(self) -> int:
+        """Count the queries that are compared."""
+        return sum(values.paired.queries for values in self.slices)
+
+    @cached_property
+    def _fewest(self) -> int:
+        """Count the queries that are compared in the smallest slice."""
+        return min(values.paired.queries for values in self.slices)
 
     @cached_property
     def means(self) -> Floats | None:
@@ -146,11 +151,11 @@ class AlignedGaps:
             bounds = gap_interval(
                 self.means[system],
                 self._replicates[:, system],
-                min(self._sizes),
+                self._fewest,
                 intervals.confidence,
                 self.gap.kind,
             )
-        return value_row(self.values[system], bounds, sum(self._sizes))
+        return value_row(self.values[system], bounds, self.queries)
 
     def pair_row(self, base: int, other: int, intervals: Intervals, factor: int) -> Row:
         """Describe the gap of one system against that of another.
@@ -165,9 +170,8 @@ class AlignedGaps:
             p_value = None if p_value is None else min(p_value * factor, 1.0)
             if intervals.ci == "bootstrap":
                 bounds = change.interval(intervals.confidence)
-        queries = sum(self._sizes)
-        row = difference_row(before, after, difference, bounds, p_value, queries)
-        return row | {"undefined": sum(values.queries for values in self.slices) - queries}
+        row = difference_row(before, after, difference, bounds, p_value, self.queries)
+        return row | {"undefined": sum(values.queries for values in self.slices) - self.queries}
 
     def change(self, base: int, other: int, *, relative: float | None = None) -> GapChange | None:
         """Return how far the gaps of two systems are apart (see `gap_change`)."""
@@ -179,7 +183,7 @@ class AlignedGaps:
             self.means[sides],
             self._replicates[:, sides],
             covariances,
-            min(self._sizes),
+            self._fewest,
             self.gap.kind,
             relative=relative,
         )
@@ -189,25 +193,3 @@ class AlignedGaps:
         """Return the covariances of the errors of two averages, by how queries move them."""
         pulls, n = [values.pull(side) for side in sides], values.paired.queries
         return [[float(exact_sum(a * b)) / (n * (n - 1)) for b in pulls] for a in pulls]
-
-    def check(self, rule: Rule, doubt: str = "") -> Row:
-        """Check a rule of a gate about the second system against the first.
-
-        A `doubt` leaves it undecided.
-        """
-        doubt = doubt or self.shortage
-        before, after = (None, None) if self.shortage else self.values
-
-        def measure() -> Measured | str:
-            larger = self.change(0, 1, relative=rule.confidence if rule.relative else None)
-            if larger is None:
-                return (
-                    too_many(len(self.slices), self.gap.kind)
-                    or "the baseline's gap may be 0, of which nothing is a percentage"
-                )
-            differing = sum(sum(values.count_wins(0, 1)) for values in self.slices)
-            # A smaller gap is better.
-            change, bound = 0.0 - larger.value, 0.0 - larger.most(rule.confidence)
-            return change, bound, larger.p_below(-rule.number), differing
-
-        return rule.check(before, after, sum(self._sizes), doubt, measure)

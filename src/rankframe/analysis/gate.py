@@ -10,16 +10,16 @@ from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from rankframe.analysis.aligned_systems import Subset, Systems, open_systems
+from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.differences import Row
-from rankframe.analysis.document_comparison import check_document_rule
+from rankframe.analysis.document_comparison import list_exposures
 from rankframe.analysis.gap_comparison import AlignedGaps
 from rankframe.analysis.gate_rules import Demands, Measured, Rule, read_demands
 from rankframe.analysis.stored import Names, read_systems, refuse_unknown
-from rankframe.analysis.systems import MANY, Runs, System
+from rankframe.analysis.systems import MANY, Runs, Subset, System, Systems
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
+from rankframe.core.arrays import Flags
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import (
@@ -37,6 +37,7 @@ from rankframe.engine.ledger import says_every_relevant
 from rankframe.io.inputs import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
+from rankframe.stats.gaps import too_many
 from rankframe.stats.significance import against_margin
 
 _NAMED = 3  # queries that are undefined for one side only, in a reason
@@ -124,7 +125,7 @@ def gate(
         runs = Runs(qrels, {CANDIDATE: run}, policies, columns, max_memory, progress)
     own = {} if metrics is None else {m.label: m for m in resolve(metrics, *RUN_FRAMES, "gap")}
     requested = dict.fromkeys(rule.metric for rule in demands.rules)
-    inputs = open_systems(
+    inputs = SystemInputs(
         stored, runs, [own.get(name, name) for name in requested],
         unpaired=unpaired, missing=shared.missing, queries=queries, by=by, weight=weight,
         columns=columns, lower_is_better=lower, higher_is_better=higher,
@@ -185,12 +186,8 @@ def _check_rule(rule: Rule, systems: Systems, demands: Demands) -> list[Row]:
     subsets = [subset for subset in systems.subsets if subset.by == by] or [no_slice]
     if metric.gap is not None:
         return [_check_gap(rule, metric, systems, demands)]
-    if metric.frame == "documents":
-        return [
-            check_document_rule(rule, metric, systems, subset, demands.min_queries)
-            for subset in subsets
-        ]
-    return [_check_subset(rule, metric, subset, systems, demands) for subset in subsets]
+    check = _check_documents if metric.frame == "documents" else _check_subset
+    return [check(rule, metric, subset, systems, demands) for subset in subsets]
 
 
 def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -> Row:
@@ -203,10 +200,46 @@ def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -
         )
     any_value = replace(rule, kind="at most", number=math.inf, relative=False)
     whole = _check_subset(any_value, metric.gap.metric, systems.subsets[0], systems, demands)
-    doubt = str(whole["reason"])
+    limits = str(whole["reason"])
     gaps = AlignedGaps.draw(metric, systems, Intervals())
-    check = gaps.check(rule, doubt if whole["status"] == "undecided" else "")
-    return whole | check | {"reason": _join(str(check["reason"]), doubt)}
+    doubt = (limits if whole["status"] == "undecided" else "") or gaps.shortage
+    before, after = (None, None) if gaps.shortage else gaps.values
+
+    def measure() -> Measured | str:
+        larger = gaps.change(0, 1, relative=rule.confidence if rule.relative else None)
+        if larger is None:
+            return (
+                too_many(len(gaps.slices), gaps.gap.kind)
+                or "the baseline's gap may be 0, of which nothing is a percentage"
+            )
+        differing = sum(sum(values.count_wins(0, 1)) for values in gaps.slices)
+        # A smaller gap is better.
+        change, bound = 0.0 - larger.value, 0.0 - larger.most(rule.confidence)
+        return change, bound, larger.p_below(-rule.number), differing
+
+    check = rule.check(before, after, gaps.queries, doubt, measure)
+    return whole | check | {"reason": _join(str(check["reason"]), limits)}
+
+
+def _check_documents(
+    rule: Rule, metric: Metric, subset: Subset, systems: Systems, demands: Demands
+) -> Row:
+    """Check a rule about a metric over documents, by the value of the candidate."""
+    if rule.against_baseline:
+        raise MetricParameterError(
+            f"{rule.text!r}: a stored baseline does not keep what the change of {metric.label!r} "
+            f"is tested with. Ask for its value: '{rule.metric}: at least …' or 'at most …'."
+        )
+    exposure = systems.by_name[CANDIDATE].over_documents
+    if exposure is None:
+        exposure = list_exposures(systems, metric)[-1]
+    (aggregate,) = exposure.aggregate([metric], subset.key)
+    doubt = ""
+    if aggregate.lists < demands.min_queries or aggregate.value is None:
+        doubt = f"{number_of(aggregate.lists, 'list')}, fewer than {demands.min_queries:,}"
+    check = rule.check(None, aggregate.value, aggregate.lists, doubt, too_few=subset.by is not None)
+    undefined = dict.fromkeys(("undefined_baseline", "undefined_candidate"), 0)
+    return {**check, **subset.heading(metric), **undefined}
 
 
 def _check_subset(
@@ -245,16 +278,16 @@ def _check_subset(
 
     before, after = inside.averages
     check = rule.check(before, after, queries, doubt, measure, too_few=too_few)
-    return check | {
-        "by": subset.by,
-        "slice": subset.name,
+    return {
+        **check,
+        **subset.heading(metric),
         "undefined_baseline": lone_candidate,
         "undefined_candidate": lone_baseline,
         "reason": _join(str(check["reason"]), one_sided),
     }
 
 
-def _describe_one_sided(rule: Rule, queries: pl.Series, alone: NDArray[np.bool_]) -> str:
+def _describe_one_sided(rule: Rule, queries: pl.Series, alone: Flags) -> str:
     """Name the queries that are left out because they are undefined for one side only."""
     sides = []
     for side, only in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):

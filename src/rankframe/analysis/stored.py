@@ -26,8 +26,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import Option, did_you_mean, listing, number_of, sentences
 from rankframe.engine.ledger import FINGERPRINT, LEDGER_SCHEMA, POLICY
-from rankframe.engine.pair_metrics import PAIR_COUNTS
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.pair_evaluation import PAIR_COUNTS
 from rankframe.engine.result import Result, is_result
 from rankframe.frames.judgments import differ
 from rankframe.io.batches import check_rows
@@ -166,7 +165,7 @@ def _make_system(values: pl.DataFrame, name: str) -> System:
     judged = {int(match[1]): match[0] for match in matches if match}
     ordered = values if values[QUERY].is_sorted() else values.sort(QUERY)
     evidence = [label for label in values.columns if _needs_a_run(label)]
-    return System(PerQuery(ordered), None, judged, evidence)
+    return System(ordered, None, judged, evidence)
 
 
 def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> list[Metric]:

@@ -1,4 +1,4 @@
-"""Evaluate runs as systems: values per query, and which judged queries each run lacks.
+"""Evaluate runs as systems and align their values: each system has the same queries.
 
 Stored values are read as systems in `stored.py`.
 """
@@ -7,28 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.analysis.differences import AlignedValues
+from rankframe.core.arrays import Flags, Ints
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import Option, number_of
-from rankframe.core.options import Intervals, Policies, Progress, Report
+from rankframe.core.options import Intervals, Policies, Progress, Report, Unpaired
+from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.evaluation import prepare_evaluation
-from rankframe.engine.finish import check
+from rankframe.engine.finish import find_example_ids
 from rankframe.engine.ledger import POLICY
 from rankframe.engine.memory import Held, hold, limit_of
-from rankframe.engine.pair_metrics import PAIR_COUNTS
-from rankframe.engine.plan import PerQuery
+from rankframe.engine.pair_evaluation import PAIR_COUNTS
+from rankframe.engine.plan import BELOW, label_of, metric_values
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.queries import Attributes
+from rankframe.io.queries import (
+    Attributes,
+    QueryAttributes,
+    refuse_unknown_queries,
+)
 from rankframe.metrics.names import Metric, parse
+from rankframe.stats.bootstrap import Hashes, hash_ids
 
 _DEFAULT_DEPTH = 10
 
@@ -37,7 +44,7 @@ _DEFAULT_DEPTH = 10
 class System:
     """Hold the values of a system, one row a query in byte order, and what was counted for them."""
 
-    computed: PerQuery
+    computed: pl.DataFrame
     ledger: pl.DataFrame | None = None
     # by depth: the column with the judged share of the top k
     judged: Mapping[int, str] = field(default_factory=dict)
@@ -51,7 +58,7 @@ class System:
     @property
     def values(self) -> pl.DataFrame:
         """Return query_id and a column per metric."""
-        return self.computed.values
+        return metric_values(self.computed)
 
     @property
     def labels(self) -> list[str]:
@@ -151,7 +158,7 @@ def evaluate_runs(
             accumulator = evaluation.evaluate(
                 *sides, partitions=partitions, on_progress=on_progress
             )
-            check(evaluation, accumulator, sides)
+            evaluation.check(accumulator, partial(find_example_ids, sides))
         systems[name] = System(
             accumulator.join(),
             evaluation.ledger(accumulator.counts, sides),
@@ -177,6 +184,162 @@ def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
     while metric.label in {other.label for other in metrics}:  # of a user's own expression
         metric = replace(metric, label=f"{metric.label}, beside")
     return metric
+
+
+# The same queries for every system ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Name the rows of queries that are compared among themselves: all queries, or a slice."""
+
+    by: str | None
+    name: str | None
+    rows: Ints
+    # the way of slicing and the number of the slice
+    key: SliceKey = WHOLE
+
+    def heading(self, metric: Metric) -> dict[str, str | None]:
+        """Return the columns by which a row of a table names a metric and this subset."""
+        return {"metric": metric.label, "by": self.by, "slice": self.name}
+
+
+@dataclass(frozen=True)
+class Systems:
+    """Hold systems that were read or evaluated, with values for the same queries."""
+
+    # in the same order for each system
+    queries: pl.Series
+    by_name: Mapping[str, System]
+    # how many queries not every system has, how many each lacks, and what became of them
+    unpaired: int
+    lacking: Mapping[str, int]
+    unpaired_note: str = ""
+    # judged queries that runs lack
+    lacks: Sequence[Lack] = ()
+    attributes: QueryAttributes = QueryAttributes()  # noqa: RUF009 (frozen)
+    metrics: Sequence[Metric] = ()
+    # all queries, and every slice of them that was requested
+    subsets: Sequence[Subset] = ()
+    # the same, and the slices of gaps
+    slices: Sequence[Subset] = ()
+    # what was evaluated, if anything was
+    tables: Held | None = None
+    _values: dict[str, AlignedValues] = field(init=False, default_factory=dict)
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """Return the hashes of the query ids, which the bootstrap and permutations draw from."""
+        return hash_ids(self.queries)
+
+    def values(self, metric: Metric) -> AlignedValues:
+        """Return the values of a metric, and how much of each ranking was judged."""
+        if metric.label not in self._values:
+            systems, judged = self.by_name.values(), None
+            terms = {
+                name: Terms.from_values(metric, system.computed, self.attributes.weights)
+                for name, system in self.by_name.items()
+            }
+            depth = depth_of(metric)
+            if all(depth in system.judged for system in systems):
+                shares = [system.values[system.judged[depth]] for system in systems]
+                judged = np.stack([share.to_numpy() for share in shares])  # NaN where it has none
+            self._values[metric.label] = AlignedValues.from_terms(metric, terms, judged)
+        return self._values[metric.label]
+
+
+def look_up_attributes(
+    attributes: Attributes | None, queries: pl.Series, metrics: Iterable[Metric] = ()
+) -> QueryAttributes:
+    """Look up weights and slices of queries; refuse unknown queries, and missing weights."""
+    if attributes is None:
+        return QueryAttributes()
+    values = attributes.look_up(queries)
+    refuse_unknown_queries(values.absent, len(queries), queries)
+    if any(metric.average == "weighted" for metric in metrics):
+        values.refuse_unweighted(len(queries))
+    return values
+
+
+def list_subsets(
+    attributes: Attributes | None, values: QueryAttributes, queries: int
+) -> list[Subset]:
+    """Return all queries, then every slice of the queries that have attributes."""
+    slices = (
+        [
+            Subset(*attributes.name(way, number), np.flatnonzero(numbers == number), (way, number))
+            for way, numbers in enumerate(values.slices)
+            for number in np.unique(numbers).tolist()
+        ]
+        if attributes is not None
+        else []
+    )
+    return [Subset(None, None, np.arange(queries)), *slices]
+
+
+def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Unpaired) -> Systems:
+    """Give every system the same queries, as the policy has it."""
+    own = {name: system.values[QUERY] for name, system in systems.items()}
+    first = next(iter(own.values()))
+    if all(queries.equals(first) for queries in own.values()):
+        return Systems(first, systems, 0, dict.fromkeys(systems, 0))
+    union = pl.concat(own.values()).unique().sort()
+    absent = {name: union.filter(~union.is_in(ids.implode())) for name, ids in own.items()}
+    unshared = pl.concat(absent.values()).unique().sort()
+    if unpaired == "error":
+        name = next(name for name, queries in absent.items() if len(queries))
+        raise OptionError(
+            f"{len(unshared):,} of {number_of(len(union), 'query')} "
+            f"{'is' if len(unshared) == 1 else 'are'} not in every system, e.g. "
+            f"{absent[name][0]!r}, which {name!r} lacks. Pass ",
+            Option("unpaired", "skip"),
+            " to leave them out, or ",
+            Option("unpaired", "zero"),
+            " to score them 0.",
+        )
+    counts = {name: len(queries) for name, queries in absent.items()}
+    if unpaired == "skip":
+        kept = union.filter(~union.is_in(unshared.implode()))
+        if kept.is_empty():
+            raise OptionError("the systems have no query in common. Is the key column right?")
+        aligned = {name: _take_queries(system, kept, {}) for name, system in systems.items()}
+        return Systems(kept, aligned, len(unshared), counts, "left out")
+    worst = {metric.label: 0.0 for metric in metrics if metric.higher_is_better}
+    aligned = {
+        name: _take_queries(system, union, worst | dict.fromkeys(system.judged.values(), 0.0))
+        for name, system in systems.items()
+    }
+    _share_denominators(aligned)
+    undefined = [metric.label for metric in metrics if not metric.higher_is_better]
+    note = describe_filled(metrics, undefined)
+    return Systems(union, aligned, len(unshared), counts, note)
+
+
+def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]) -> System:
+    """Take the values of these queries; one that is absent has the worst value, or is undefined."""
+    own = system.values.select(QUERY).with_row_index("_row")
+    rows = queries.to_frame().join(own, on=QUERY, how="left", maintain_order="left")["_row"]
+    taken = system.computed.select(pl.exclude(QUERY).gather(rows))
+    taken = taken.with_columns(
+        pl.when(rows.is_null()).then(worst[label_of(name)]).otherwise(name).alias(name)
+        for name in taken.columns
+        if label_of(name) in worst
+    )
+    return replace(system, computed=queries.to_frame().hstack(taken))
+
+
+def _share_denominators(systems: dict[str, System]) -> None:
+    """Give a query that a system lacks the denominator that it has in other systems."""
+    frames = [system.computed for system in systems.values()]
+    for column in (name for name in frames[0].columns if name.endswith(BELOW)):
+        largest = pl.DataFrame(
+            [frame[column].alias(str(i)) for i, frame in enumerate(frames) if column in frame]
+        ).max_horizontal()
+        own = pl.col(column)
+        for name, system in systems.items():
+            shared = pl.when(own == 0).then(largest).otherwise(own).alias(column)
+            rows = system.computed.with_columns(shared)
+            systems[name] = replace(system, computed=rows)
 
 
 # Judged queries that a run lacks -----------------------------------------------------------------
@@ -212,7 +375,7 @@ class Lack:
 
 def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack]:
     """Return what each system's run lacks, if its ledger counted any."""
-    found = []
+    lacking = []
     for name, system in systems.items():
         if count := int(system.entry(MISSING)[0] or 0):
             done = "left out"
@@ -221,8 +384,8 @@ def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack
                 done = describe_filled(
                     metrics, [m.label for m in metrics if values[m.label].is_null().all()]
                 )
-            found.append(Lack(name, count, int(system.entry("qrels_queries")[0] or 0), done))
-    return found
+            lacking.append(Lack(name, count, int(system.entry("qrels_queries")[0] or 0), done))
+    return lacking
 
 
 def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
@@ -254,7 +417,7 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
             )
 
 
-def _may_lack(system: System) -> NDArray[np.bool_]:
+def _may_lack(system: System) -> Flags:
     """Mark the queries that the run lacks, or that a stored result may lack."""
     lacking = np.zeros(len(system.values), np.bool_)
     if not system.filled:

@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.comparison import HOLE_COLUMNS
+from rankframe.core.arrays import Flags, Floats
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
 from rankframe.engine.accumulator import average_values
@@ -31,18 +30,15 @@ from rankframe.engine.judged_metrics import (
 )
 from rankframe.engine.lookup import Lookup
 from rankframe.engine.memory import Held
-from rankframe.engine.plan import PerQuery, Plan, per_query_values
+from rankframe.engine.plan import Plan, compute_values, copy_values
 from rankframe.frames.judged import JudgedFrame, find_patterns
-from rankframe.frames.matches import Listed, MatchedJudgments, RunMatches, WithHoles, unlisted_holes
+from rankframe.frames.matches import RunMatches, WithHoles, unlisted_holes
 from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import number_segments, query_blocks, sort_order
 from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import where
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _BLOCK_ROWS = 1 << 17  # judgments that are evaluated together
 
@@ -68,7 +64,9 @@ def with_bounds(
     listed, bounds = needs_documents(plan, policies), []
     for name, run in zip(names, tables.rights, strict=True):
         ids = DOC in plan.columns
-        lookup = Lookup.of(tables.left, run, policies, plan.columns, listed=listed, ids=ids)
+        lookup = Lookup.from_inputs(
+            tables.left, run, policies, plan.columns, listed=listed, ids=ids
+        )
         rows = bound_metrics(lookup.found(), metrics, policies=policies, attributes=weights)
         bounds.append(rows.with_columns(pl.lit(name).alias("system")))
     joined = values.join(
@@ -78,7 +76,7 @@ def with_bounds(
 
 
 def bound_metrics(
-    found: RunMatches,
+    matches: RunMatches,
     metrics: Sequence[Metric],
     *,
     policies: Policies | None = None,
@@ -107,7 +105,7 @@ def bound_metrics(
     With `judged_only` the run has no unjudged documents, so all are the value as evaluated.
 
     Args:
-        found: matches of a run, with all of its documents if the metrics need these.
+        matches: of a run, with all of its documents if the metrics need these.
         metrics: metrics over judgments.
         policies: as in the evaluation.
         attributes: with the weights, for metrics that are averaged by weight.
@@ -116,13 +114,14 @@ def bound_metrics(
     >>> from rankframe.io.opening import open_table
     >>> from rankframe.metrics.names import resolve
     >>> qrels, run = {"q": {"a": 2}}, {"q": {"a": 3.0, "x": 2.0, "y": 1.0}}
-    >>> lookup = Lookup.of(open_table(qrels, "qrels"), open_table(run, "run"), Policies(), [])
+    >>> sides = open_table(qrels, "qrels"), open_table(run, "run")
+    >>> lookup = Lookup.from_inputs(*sides, Policies(), [])
     >>> bound_metrics(lookup.found(), resolve(["precision@2", "map", "lag"])).rows()
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]
     """
     judged = [metric for metric in metrics if not metric.grouped]
-    unjudged = _Unjudged.of(found, judged_plan(judged), policies or Policies(), attributes)
+    unjudged = _Unjudged(matches, judged_plan(judged), policies or Policies(), attributes)
     none_relevant = unjudged.averages([(metric, 0.0) for metric in judged])
     all_relevant = unjudged.averages([(m, unjudged.relevant_grade(m)) for m in judged])
     rows: list[tuple[object, ...]] = []
@@ -134,29 +133,15 @@ def bound_metrics(
     return pl.DataFrame(rows, schema, orient="row")
 
 
-@dataclass(frozen=True)
 class _Unjudged:
-    """Hold the judgments and the unjudged documents of a run, and evaluate them with any grades."""
+    """Evaluate a run that was matched with judgments, with any grades of unjudged documents."""
 
-    # of queries that stand for all
-    part: MatchedJudgments
-    # the number of the query in `part` that each query equals; None: `part` has all queries
-    kind: Ints | None
-    # unjudged documents, by query and rank
-    documents: Listed
-    policies: Policies
-    # all queries, and their weights
-    queries: pl.Series
-    weights: Floats | None
-    # by the rank down to which unjudged documents count
-    _rows: dict[int, WithHoles] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, found: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
-    ) -> _Unjudged:
-        """Find the unjudged documents of a run that was matched with judgments."""
-        part, kind = found.select(), None
+    def __init__(
+        self, matches: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
+    ) -> None:
+        # Judgments of queries that stand for all, and the number of the query there that each
+        # query equals; None: they have all queries.
+        part, kind = matches.select(), None
         queries = part.queries
         looked_up = QueryAttributes() if attributes is None else attributes.look_up(queries)
         listed = needs_documents(plan, policies)
@@ -165,13 +150,17 @@ class _Unjudged:
         if depends_on_ranks_alone(plan) and not (listed or mapped):
             part, kind = find_patterns(part)
         if listed:
-            assert found.listing is not None  # callers see to it
-            documents = found.listing.all()
+            assert matches.listing is not None  # callers see to it
+            documents = matches.listing.all()
             documents = documents.select((documents.judgment < 0) & (not policies.judged_only))
             documents = documents.select(sort_order(documents.query, documents.rank))
         else:
             documents = unlisted_holes(part.starts, part.rank, part.retrieved)
-        return cls(part, kind, documents, policies, queries, looked_up.weights)
+        self.part, self.kind, self.policies = part, kind, policies
+        self.queries, self.weights = queries, looked_up.weights
+        self.documents = documents  # unjudged ones, by query and rank
+        # by the rank down to which unjudged documents count
+        self._rows: dict[int, WithHoles] = {}
 
     def averages(self, assumed: Sequence[tuple[Metric, float]]) -> dict[str, float | None]:
         """Evaluate each metric with one grade for all unjudged documents in its cutoff."""
@@ -279,14 +268,14 @@ class _Unjudged:
         part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
 
-        def evaluate(block: tuple[int, int]) -> tuple[PerQuery, NDArray[np.bool_]]:
+        def evaluate(block: tuple[int, int]) -> tuple[pl.DataFrame, Flags]:
             judged = JudgedFrame(
                 part.slice_queries(*block),
                 rel=self.policies.rel,
                 max_grade=highest,
                 settle=DOC in plan.columns,
             )
-            return per_query_values(plan, judged), evaluated_queries(judged, self.policies)
+            return compute_values(plan, judged), evaluated_queries(judged, self.policies)
 
         blocks = (
             [(0, len(part.starts))]
@@ -295,12 +284,12 @@ class _Unjudged:
         )
         with ThreadPoolExecutor(workers()) as pool:
             values, kept = zip(*pool.map(evaluate, blocks), strict=True)
-        computed, keep = PerQuery.joined(values, ordered=True), np.concatenate(kept)
+        computed, keep = pl.concat(values), np.concatenate(kept)
         if self.kind is not None:
             keep = keep[self.kind]
-            computed = computed.spread(self.kind, self.queries)
+            computed = copy_values(computed, self.kind, self.queries)
         weights = None if self.weights is None else self.weights[keep]
-        computed = computed.kept(keep)
+        computed = computed.filter(pl.Series(keep))
         return {metric.label: average_values(metric, computed, weights) for metric in metrics}
 
 
@@ -411,23 +400,23 @@ def _precision_grades(
         value(_so_far(from_first), pl.col("nth")).alias("high"),
         value(_so_far(from_last, reverse=True), pl.col("last")).alias("low"),
     )
-    return unjudged.select(QUERY, DOC, _lowest(grade), _highest(grade))
+    highest = _choose(pl.col("high"), pl.col("plain"), "nth", grade).alias(MOST)
+    return unjudged.select(QUERY, DOC, _lowest(grade), highest)
+
+
+def _choose(values: pl.Expr, plain: pl.Expr, number: str, grade: float) -> pl.Expr:
+    """Give the grade to as many documents as make a value largest; to none if `plain` is.
+
+    Documents get it in the order of their `number`.
+    """
+    count = pl.col(number).get(values.arg_max()).over(QUERY)
+    chosen = (values.max().over(QUERY) > plain) & (pl.col(number) <= count)
+    return where(chosen, grade)
 
 
 def _lowest(grade: float) -> pl.Expr:
-    """Give the grade to as many of the last as make `low` least; to none if `plain` is."""
-    low = pl.col("low")
-    count = pl.col("last").get(low.arg_min()).over(QUERY)
-    chosen = (low.min().over(QUERY) < pl.col("plain")) & (pl.col("last") <= count)
-    return where(chosen, grade).alias(LEAST)
-
-
-def _highest(grade: float) -> pl.Expr:
-    """Give the grade to as many of the first as make `high` largest; to none if `plain` is."""
-    high = pl.col("high")
-    count = high.arg_max().over(QUERY) + 1
-    chosen = (high.max().over(QUERY) > pl.col("plain")) & (pl.col("nth") <= count)
-    return where(chosen, grade).alias(MOST)
+    """Choose how many of the last documents get the grade, to make `low` least."""
+    return _choose(-pl.col("low"), -pl.col("plain"), "last", grade).alias(LEAST)
 
 
 def _gain_grades(

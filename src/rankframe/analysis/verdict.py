@@ -22,6 +22,7 @@ from rankframe.core.table import (
     Tone,
     as_html,
     as_markdown,
+    as_text,
     warning_notes,
 )
 from rankframe.core.wording import number_text, percent_text, signed_text
@@ -53,7 +54,7 @@ _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�"
 
 @dataclass(frozen=True)
 class Verdict(Exported):
-    """The outcome of a gate.
+    """Hold the outcome of a gate.
 
     checks: a row for each rule and slice: values, the change (in the direction that is better) and
         its lower confidence bound, how many queries were tested and how many were left out because
@@ -92,26 +93,27 @@ class Verdict(Exported):
 
     @property
     def status(self) -> Status:
-        """One failed check fails all; one that cannot be decided leaves all undecided, and so does
-        nothing to check.
+        """Return the verdict: one failed check fails all.
+
+        One that cannot be decided leaves all undecided, and so does nothing to check.
         """
-        found = set(self.checks["status"])
-        if "fail" in found:
+        statuses = set(self.checks["status"])
+        if "fail" in statuses:
             return "fail"
         # A slice that is too small is passed over, a rule without any other one is not.
         decided = self.checks.filter(pl.col("status") != "skipped")["rule"].n_unique()
-        if not found or "undecided" in found or decided < self.checks["rule"].n_unique():
+        if not statuses or "undecided" in statuses or decided < self.checks["rule"].n_unique():
             return "undecided"
         return "pass"
 
     @property
     def exit_code(self) -> int:
-        """0 pass, 1 fail, 2 could not decide."""
+        """Return 0 for pass, 1 for fail, 2 for undecided."""
         return _CODES[self.status]
 
     @property
     def headline(self) -> str:
-        """The verdict in one line."""
+        """Return the verdict in one line."""
         counts = Counter(self.checks["status"])
         words = {
             "pass": "passed",
@@ -142,7 +144,7 @@ class Verdict(Exported):
         return f"{counts[0]:,}{highest} of {number_of(total, 'query')} tested"
 
     def to_json(self) -> str:
-        """Everything, for other programs: the page on the gate lists the fields."""
+        """Write everything for other programs: the page on the gate lists the fields."""
         return json.dumps(
             {
                 "schema": JSON_SCHEMA,
@@ -219,7 +221,7 @@ class Verdict(Exported):
         return Table(columns, groups)
 
     def to_junit(self) -> str:
-        """JUnit XML: a test case for each check."""
+        """Write JUnit XML: a test case for each check."""
         counts = Counter(self.checks["status"])
         suite = ElementTree.Element(
             "testsuite",
@@ -256,12 +258,12 @@ class Verdict(Exported):
         return as_html([self.note, shown, *warning_notes(self.warnings)])
 
     def __repr__(self) -> str:
-        checks = [
-            f"  {row['status']:<9}  {check_name(row)}{': ' if row['reason'] else ''}{row['reason']}"
-            for row in self.checks.to_dicts()
-        ]
-        warned = [f"  Warning: {warning}" for warning in self.warnings]
-        return "\n".join([f"rankframe gate: {self.headline}", *checks, *warned])
+        checks = []
+        for row in self.checks.to_dicts():
+            reason = f": {row['reason']}" if row["reason"] else ""
+            checks.append(Note(f"{row['status']:<9}  {check_name(row)}{reason}"))
+        parts = [*checks, *warning_notes(self.warnings)]
+        return as_text(f"rankframe gate: {self.headline}", parts)
 
 
 def check_name(row: Mapping[str, Any]) -> str:

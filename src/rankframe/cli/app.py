@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ from rankframe.cli.process import FAILED
 from rankframe.cli.reference import demo, fusions, metrics
 from rankframe.cli.report import report
 from rankframe.cli.trec_eval import TrecCommand, trec_eval
+from rankframe.core.caveats import RankframeWarning
 from rankframe.core.errors import RankframeError
 
 
@@ -81,6 +83,8 @@ def run() -> int:
 
     Bad input and usage print one line on stderr and return 2, or the code that a command set.
     """
+    # printed on stderr, in one line each
+    warnings.filterwarnings("ignore", category=RankframeWarning)
     try:
         with whole_words():
             code = app(prog_name="rankframe", standalone_mode=False)

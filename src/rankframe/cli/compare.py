@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankframe.cli import flags
 from rankframe.cli.inputs import open_inputs
-from rankframe.cli.options import OUTPUT, Flag, Given, takes
+from rankframe.cli.options import Argument, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicies, Storage
 
 
 @takes(
+    flags.QRELS_AND_RUNS,
+    Flag("stored", bool, "All arguments are stored results or per-query files, without judgments."),
     flags.METRICS, flags.BASELINE,
-    Flag("bounds", bool, "Also bounds and scenarios for the unjudged documents."),
+    Flag("bounds", bool, "Also show bounds of the values, given the unjudged documents."),
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.QUERIES, flags.BY, flags.WEIGHT,
     output=(flags.formats("table", "json", "csv", "markdown", "latex"), *flags.RESULT),
 )  # fmt: skip
-def compare(
-    sources: flags.QrelsAndRuns,
-    *,
-    stored: Annotated[
-        bool,
-        typer.Option(
-            "--stored", help="All arguments are stored results or per-query files; no judgments."
-        ),
-    ] = False,
-    out: Output,
-    how: Given,
-) -> None:
+def compare(sources: list[str], *, stored: bool, out: Output, how: Given) -> None:
     """Compare runs over the same queries: differences, intervals and significance tests.
 
     Examples:
@@ -70,10 +58,13 @@ def compare(
 
 
 @takes(
+    flags.QRELS,
+    Argument("a", str, "The run before; NAME=A names it.", "A"),
+    Argument("b", str, "The run after; NAME=B names it.", "B"),
     replace(flags.METRICS, help="One metric (default: ndcg@10)."),
     Flag("k", int | None, "Look at the top N (default: the metric's cutoff, or 10).", typed="-k"),
     Flag("most", int, "Number of queries to show.", default=5),
-    Flag("only", list[str] | None, "Show this query (repeat).", "ID"),
+    Flag("only", list[str] | None, "Show this query (repeatable).", "ID"),
     Flag("worse", bool, "Only queries that got worse, the worst first."),
     replace(
         flags.QUERIES, help="A table of queries: query_id, and attributes to show.", panel=None
@@ -84,20 +75,18 @@ def compare(
     Policies, Storage, flags.COLUMNS, flags.QUERY_TEXT, flags.TITLES,
     output=(
         flags.formats("table", "json", "csv"),
-        replace(flags.PER_QUERY, help="Write the change of every query there."), flags.QUIET,
+        replace(flags.PER_QUERY, help="Write the change of every query to this file."),
+        Flag("documents", Path | None, "Write the documents of the shown queries to this file."),
+        flags.QUIET,
     ),
 )  # fmt: skip
 def diff(
-    qrels: flags.Qrels,
-    a: Annotated[str, typer.Argument(metavar="A", help="The run before (NAME=A names it).")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The run after.")],
+    qrels: str,
+    a: str,
+    b: str,
     *,
-    documents: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the documents of the queries shown there.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
+    metrics: list[str] | None,
+    documents: Path | None,
     out: Output,
     how: Given,
 ) -> None:
@@ -116,7 +105,7 @@ def diff(
     from rankframe.io.outputs import write_frame
     from rankframe.present.terminal import analysis_tables as show
 
-    metrics = how.pop("metrics", ["ndcg@10"])
+    metrics = metrics or ["ndcg@10"]
     if len(metrics) > 1:
         raise OptionError(f"-m is taken once here, not {len(metrics)} times: {', '.join(metrics)}.")
     judgments, runs = open_inputs(qrels, [a, b])

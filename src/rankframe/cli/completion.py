@@ -36,7 +36,7 @@ _VARIABLE = "_RANKFRAME_COMPLETE"
 _BREAKS = re.compile(r"\n([@=:]+)(?:\n|$)")
 
 
-def _offering(completer: Completer) -> Completer:
+def safe(completer: Completer) -> Completer:
     """Let a completer offer nothing where it fails."""
 
     @wraps(completer)
@@ -51,7 +51,6 @@ def _offering(completer: Completer) -> Completer:
 def metrics_of(kind: str | None = None) -> Completer:
     """Return a completer of metrics of a kind, `judged` or `pair`, and of cutoffs behind @."""
 
-    @_offering
     def complete(incomplete: str) -> Offered:
         from rankframe.metrics import REGISTRY
 
@@ -76,25 +75,20 @@ def metrics_of(kind: str | None = None) -> Completer:
     return complete
 
 
-@_offering
 def methods(incomplete: str) -> Offered:
     """Complete methods of fusion."""
     from rankframe.analysis.fusion.methods import METHODS
 
-    return [
-        (name, method.summary) for name, method in METHODS.items() if name.startswith(incomplete)
-    ]
+    return [(name, METHODS[name].summary) for name in METHODS if name.startswith(incomplete)]
 
 
-@_offering
 def charts(incomplete: str) -> Offered:
     """Complete charts."""
     from rankframe.present.charts.registry import CHARTS
 
-    return [(name, chart.sentence) for name, chart in CHARTS.items() if name.startswith(incomplete)]
+    return [(name, CHARTS[name].sentence) for name in CHARTS if name.startswith(incomplete)]
 
 
-@_offering
 def trec_measures(incomplete: str) -> Offered:
     """Complete trec_eval's measures and nicknames."""
     from rankframe.trec_eval.measures import MEASURES, NICKNAMES
@@ -102,7 +96,6 @@ def trec_measures(incomplete: str) -> Offered:
     return [name for name in (*NICKNAMES, *MEASURES) if name.startswith(incomplete)]
 
 
-@_offering
 def own_columns(ctx: typer.Context, incomplete: str) -> Offered:
     """Complete NAME=YOURS: our columns, then columns of the files on the command line."""
     from rankframe.core.columns import SYNONYMS
@@ -113,7 +106,6 @@ def own_columns(ctx: typer.Context, incomplete: str) -> Offered:
     return [f"{canonical}={column}" for column in _columns(_typed(ctx, _FILES))]
 
 
-@_offering
 def attributes(ctx: typer.Context, incomplete: str) -> Offered:
     """Complete attributes of the table of queries, also behind a comma."""
     before, comma, _ = incomplete.rpartition(",")
@@ -122,7 +114,6 @@ def attributes(ctx: typer.Context, incomplete: str) -> Offered:
     return [f"{before}{comma}{column}" for column in columns if column not in taken]
 
 
-@_offering
 def names_of_runs(ctx: typer.Context, incomplete: str) -> Offered:
     """Complete the names of the runs on the command line."""
     runs = _typed(ctx, ("qrels", "runs", "sources"))

@@ -4,44 +4,37 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Any, Literal
 
 from rankframe.cli import flags
 from rankframe.cli.inputs import open_sources
-from rankframe.cli.options import Flag, Given, flags_of, takes
+from rankframe.cli.options import Argument, Flag, Given, flags_of, takes
 from rankframe.cli.outputs import Output
 from rankframe.core.messages import masked, number_of
 from rankframe.core.options import Policies, Storage
 from rankframe.core.wording import plain_text
 
 
+def _lines(path: Path) -> list[str]:
+    from rankframe.io.formats.registry import reading
+
+    with reading(str(path)):
+        return path.read_text(encoding="utf-8").splitlines()
+
+
 @takes(
-    Flag("overwrite", bool, "Replace OUT if it is there."),
+    Argument("source", str, "A file, glob or folder, or - for stdin.", "IN"),
+    Argument("target", Path, "A file; its ending chooses the format.", "OUT"),
+    Flag("kind", Literal["run", "qrels"] | None, "What IN holds, if its columns do not say."),
+    Flag(
+        "queries", Path | None,
+        "Query ids, one per line, for responses of a search engine in the same order.",
+        read=_lines,
+    ),
+    Flag("overwrite", bool, "Replace OUT if it exists."),
     Storage, flags.COLUMNS, *flags_of(Policies, "order", "duplicates", "relevance"),
 )  # fmt: skip
-def convert(
-    source: Annotated[
-        str, typer.Argument(metavar="IN", help="A file, glob, folder, or - (stdin).")
-    ],
-    target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A file; its ending says the format.")
-    ],
-    *,
-    kind: Annotated[
-        Literal["run", "qrels"] | None,
-        typer.Option(help="What IN holds, if its columns do not tell."),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Names of queries, a line each, in the order of a search engine's responses.",
-        ),
-    ] = None,
-    how: Given,
-) -> None:
+def convert(source: str, target: Path, *, kind: Any, how: Given) -> None:
     """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text.
 
     Examples:
@@ -58,15 +51,7 @@ def convert(
 
     (opened,) = open_sources([source])
     how.pop("storage_options", None)  # in force while this runs
-    names = None if queries is None else _lines(queries)
     with Output().progress(f"converting {masked(source)}"):
-        found, rows = convert_file(opened, target, kind, queries=names, **how)
+        found, rows = convert_file(opened, target, kind, **how)
     where = str(place(target) if is_address(target) else target)
     print(f"{plain_text(where)}: {number_of(rows, 'row')} of {found}", file=sys.stderr)
-
-
-def _lines(path: Path) -> list[str]:
-    from rankframe.io.formats.registry import reading
-
-    with reading(str(path)):
-        return path.read_text(encoding="utf-8").splitlines()

@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankframe.cli import flags
 from rankframe.cli.completion import metrics_of
-from rankframe.cli.inputs import open_inputs, runs_by_name
-from rankframe.cli.options import STATISTICS, Flag, Given, takes
+from rankframe.cli.inputs import open_inputs
+from rankframe.cli.options import STATISTICS, Argument, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import Option
@@ -36,15 +34,16 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
 
 
 @takes(
-    flags.METRICS, Policies, Intervals, Storage,
+    flags.QRELS, flags.RUNS, flags.METRICS, Policies, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.BY, flags.WEIGHT,
     Flag(
         "items_by", list[str] | None,
-        "Slice documents by an attribute of --items, or popularity (repeat).", "NAME",
+        "Slice documents by this attribute of --items, or by popularity (repeatable).", "NAME",
         panel=STATISTICS,
     ),
     Flag(
-        "engine", Literal["polars", "spark"], "On this machine, or on Spark (needs the extra).",
+        "engine", Literal["polars", "spark"],
+        "Run on this machine, or on Spark (needs the extra `spark`).",
         panel=_SPARK, default="polars",
     ),
     Flag(
@@ -57,10 +56,10 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
     ),
     output=_OUTPUT,
 )  # fmt: skip
-def evaluate(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -> None:
-    """Evaluate runs against judgments: the judgments first, then any number of runs.
+def evaluate(qrels: str, runs: list[str], *, engine: str, out: Output, how: Given) -> None:
+    """Evaluate one or more runs against judgments.
 
-    With several runs, --output has a folder for each.
+    With several runs, --output gets a folder for each.
 
     Examples:
       rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -m map
@@ -88,7 +87,6 @@ def evaluate(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -
     from rankframe.io.remote import is_address
     from rankframe.metrics.names import resolve
 
-    engine = how.pop("engine")
     on_spark = engine == "spark"
     for name in _HERE_ONLY if on_spark else _SPARK_ONLY:
         if name in how:
@@ -98,16 +96,16 @@ def evaluate(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -
     judgments, systems = open_inputs(qrels, runs, here=not on_spark)
     names = list(systems)
     folders = dict(zip(names, safe_names(names), strict=True)) if len(names) > 1 else {}
-    sources, tables = (
+    target = out.target
+    elsewhere = on_spark and target is not None and is_address(target)
+    check_outputs(
         [judgments, *systems.values(), how.get("queries")],
-        [out.per_query, out.summary],
+        tables=[out.per_query, out.summary],
+        folder=None if elsewhere else target,
     )
-    elsewhere = on_spark and out.target is not None and is_address(out.target)
-    check_outputs(sources, tables=tables, folder=None if elsewhere else out.target)
     if on_spark:
-        target, paths = out.target, runs_by_name(runs, here=False)
         targets = {n: _address(target / folders.get(n, "")) for n in names} if target else {}
-        results = _evaluate_on_spark(judgments and qrels, paths, how, out, targets)
+        results = _evaluate_on_spark(judgments, systems, how, out, targets)
     else:
         results = _evaluate_here(judgments, systems, how, out, folders)
     out.deliver_results(results, resolved)
@@ -149,11 +147,7 @@ def _evaluate_here(
 
 
 def _evaluate_on_spark(
-    qrels: str | None,
-    runs: Mapping[str, str],
-    how: Given,
-    out: Output,
-    targets: Mapping[str, str],
+    judgments: Any, systems: Mapping[str, Any], how: Given, out: Output, targets: Mapping[str, str]
 ) -> dict[str, Result]:
     """Evaluate each run on Spark, and write its result to its target."""
     import rankframe as rf
@@ -173,8 +167,8 @@ def _evaluate_on_spark(
     for target in targets.values():
         refuse_target(spark, target, overwrite=out.overwrite)
     results: dict[str, Result] = {}
-    for name, run in runs.items():
-        found = rf.spark.evaluate(qrels, run, spark=spark, **how)
+    for name, run in systems.items():
+        found = rf.spark.evaluate(judgments, run, spark=spark, **how)
         if name in targets:
             found.write(targets[name], overwrite=out.overwrite)
         if out.per_query is not None:
@@ -196,26 +190,18 @@ def _address(place: Path) -> str:
 
 
 @takes(
+    Argument("a", str, "The reference ranking: a file, glob or folder, or - for stdin.", "A"),
+    Argument("b", str, "Another ranking of the same queries; NAME=B names it.", "B"),
     replace(
         flags.METRICS,
-        help="A metric, e.g. overlap@1,5,10 (repeat); see `rankframe metrics`.",
+        help="A metric, e.g. overlap@1,5,10 (repeatable); see `rankframe metrics`.",
         complete=metrics_of("pair"),
     ),
     PairPolicies, Intervals, Storage, flags.COLUMNS, flags.MAX_MEMORY,
     output=_OUTPUT,
 )  # fmt: skip
-def agree(
-    a: Annotated[
-        str, typer.Argument(metavar="A", help="A ranking (the reference): a file, glob, folder, -.")
-    ],
-    b: Annotated[
-        str, typer.Argument(metavar="B", help="Another one, of the same queries; NAME=B names it.")
-    ],
-    *,
-    out: Output,
-    how: Given,
-) -> None:
-    """Compare two rankings of the same queries, without judgments: how similar are they?
+def agree(a: str, b: str, *, out: Output, how: Given) -> None:
+    """Measure how similar two rankings of the same queries are, without judgments.
 
     Examples:
       rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10
@@ -232,13 +218,11 @@ def agree(
     from rankframe.metrics.names import resolve
 
     _, runs = open_inputs(None, [a, b])
-    first, second = runs.values()
-    tables = [out.per_query, out.summary]
-    check_outputs([first, second], tables=tables, folder=out.target)
+    check_outputs(list(runs.values()), tables=[out.per_query, out.summary], folder=out.target)
     name = " ~ ".join(runs)
     with out.progress(name) as report:
         result = rf.agree(
-            first, second, output=out.target, overwrite=out.overwrite, progress=report, **how
+            *runs.values(), output=out.target, overwrite=out.overwrite, progress=report, **how
         )
     resolved = resolve(how.get("metrics", DEFAULT_METRICS), "pair", any_average=True)
     out.deliver_results({name: result}, resolved)

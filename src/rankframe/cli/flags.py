@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from rankframe.cli.completion import attributes, metrics_of, names_of_runs, own_columns
-from rankframe.cli.options import STATISTICS, Flag, read_pairs
+from rankframe.cli.options import STATISTICS, Argument, Flag, read_pairs
 from rankframe.cli.outputs import warn_if_not_held
 from rankframe.core.errors import OptionError
 
@@ -42,7 +40,7 @@ def _ways_to_slice(texts: list[str]) -> list[tuple[str, ...]]:
 
 COLUMNS = Flag(
     "columns", list[str] | None,
-    "Name of a column in your data, e.g. query_id=user, run.doc_id=_id (repeat).",
+    "Name of a column in your data, e.g. query_id=user, run.doc_id=_id (repeatable).",
     "NAME=YOURS", "--column -c", complete=own_columns, read=column_names,
 )  # fmt: skip
 MAX_MEMORY = Flag(
@@ -53,63 +51,65 @@ QUERIES = Flag(
     "A table of queries: query_id, and attributes for --by and --weight.", "FILE", panel=STATISTICS,
 )  # fmt: skip
 BY = Flag(
-    "by", list[str] | None, "Slice by an attribute; a,b for combinations (repeat).", "NAME",
+    "by", list[str] | None, "Slice by this attribute, or by several: a,b (repeatable).", "NAME",
     panel=STATISTICS, complete=attributes, read=_ways_to_slice,
 )  # fmt: skip
 WEIGHT = Flag(
     "weight", str | None,
-    "Attribute with the weight of each query, such as traffic (average=weighted).", "NAME",
+    "Attribute with the weight of each query, such as traffic, for average=weighted.", "NAME",
     panel=STATISTICS, complete=attributes,
 )  # fmt: skip
-QUERY_TEXT = Flag("query_text", str | None, "A table of query_id and text, to show.", "FILE")
-TITLES = Flag("titles", str | None, "A table of doc_id and title, to show.", "FILE")
+QUERY_TEXT = Flag(
+    "query_text", str | None, "Texts of queries to show: a table of query_id and text.", "FILE"
+)
+TITLES = Flag(
+    "titles", str | None, "Titles of documents to show: a table of doc_id and title.", "FILE"
+)
 LOWER_IS_BETTER, HIGHER_IS_BETTER = (
     Flag(
-        f"{more}_is_better", list[str] | None, f"A stored column where {less} is better (repeat).",
-        "NAME",
+        f"{side}_is_better", list[str] | None,
+        f"{side.capitalize()} values are better in this stored column (repeatable).", "NAME",
     )
-    for more, less in (("lower", "less"), ("higher", "more"))
+    for side in ("lower", "higher")
 )  # fmt: skip
 
 
 METRICS = Flag(
-    "metrics", list[str] | None, "A metric, e.g. ndcg@1,5,10 (repeat); see `rankframe metrics`.",
+    "metrics", list[str] | None,
+    "A metric, e.g. ndcg@1,5,10 (repeatable); see `rankframe metrics`.",
     "NAME", "--metric -m", complete=metrics_of("judged"),
 )  # fmt: skip
 BASELINE = Flag(
-    "baseline", str | None, "The run that others are compared with (default: every pair).",
+    "baseline", str | None, "Compare the other runs with this run (default: compare every pair).",
     "NAME", "--baseline -b", complete=names_of_runs,
 )  # fmt: skip
 
 
 def formats(*names: str) -> Flag:
     """Return the flag of these formats, of which the first is the default."""
-    return Flag("style", Literal[names], "How to print.", typed="--format", default=names[0])
+    return Flag("style", Literal[names], "Output format.", typed="--format", default=names[0])
 
 
 # Fields of `Output`, in this order.
-PER_QUERY = Flag("per_query", Path | None, "Write the values of each query there.")
-SUMMARY = Flag("summary", Path | None, "Write the summary there.")
+PER_QUERY = Flag("per_query", Path | None, "Write the values of each query to this file.")
+SUMMARY = Flag("summary", Path | None, "Write the summary to this file.")
 FOLDER = Flag(
-    "target", Path | None, "Write the whole result there, as Parquet.", "FOLDER", "--output -o"
+    "target", Path | None, "Write the whole result to this folder.", "FOLDER", "--output -o"
 )
-OVERWRITE = Flag("overwrite", bool, "Replace what is there.")
+OVERWRITE = Flag("overwrite", bool, "Replace an existing output.")
 LEDGER = Flag("ledger", bool, "Show all counts and policies.")
+MARGIN = Flag(
+    "margin", str | None,
+    "In a history: how much worse than the first result is allowed, e.g. --margin=-1%.", "X",
+)  # fmt: skip
 QUIET = Flag("quiet", bool, "Show no progress.", typed="--quiet -q")
 RESULT = (FOLDER, OVERWRITE, LEDGER, QUIET)
 
-# Parameters that several commands use themselves.
-Qrels = Annotated[
-    str,
-    typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin); or none."),
-]
-Runs = Annotated[
-    list[str], typer.Argument(metavar="RUN", help="One run or several; NAME=RUN names one.")
-]
-QrelsAndRuns = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="QRELS RUN...",
-        help="Judgments (or none), then two runs or more (NAME=RUN names one).",
-    ),
-]
+QRELS = Argument(
+    "qrels", str, "Judgments: a file, glob or folder, - for stdin, or the word none.", "QRELS"
+)
+RUNS = Argument("runs", list[str], "One or more runs; NAME=RUN names a run.", "RUN")
+QRELS_AND_RUNS = Argument(
+    "sources", list[str],
+    "Judgments (or the word none), then two or more runs; NAME=RUN names a run.", "QRELS RUN...",
+)  # fmt: skip

@@ -5,15 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.cli import flags
 from rankframe.cli.completion import methods
 from rankframe.cli.inputs import open_inputs
-from rankframe.cli.options import OUTPUT, Flag, Given, flags_of, takes
+from rankframe.cli.options import REQUIRED, Flag, Given, flags_of, takes
 from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
@@ -22,37 +19,27 @@ from rankframe.core.wording import plain_text
 
 
 @takes(
+    replace(flags.RUNS, help="Two or more runs; NAME=RUN names a run."),
     Flag(
-        "method", str, "A method, with parameters; see `rankframe fusions`.", "NAME",
+        "method", str, "A method, perhaps with parameters; see `rankframe fusions`.", "NAME",
         default="rrf", complete=methods,
     ),
     Flag(
         "norm", str | None, "Norm of scores, for methods that use scores (default: min_max).",
         "NAME",
     ),
-    Flag("weights", str | None, "One for each run, or NAME=X,NAME=X,...", "X,X,..."),
+    Flag("weights", str | None, "Weights, in the order of runs or as NAME=X,NAME=X,...", "X,X,..."),
     Flag("qrels", str | None, "Judgments, for trained methods.", "FILE"),
     FusionPolicies, Storage, flags.COLUMNS, flags.MAX_MEMORY,
-    output=(flags.OVERWRITE, flags.QUIET),
-)  # fmt: skip
-def fuse(
-    runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN", help="Two runs or more; NAME=RUN names one."),
-    ],
-    *,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The fused run; the ending chooses the format.",
-            rich_help_panel=OUTPUT,
+    output=(
+        Flag(
+            "output", Path, "Write the fused run to this file; its ending chooses the format.",
+            typed="--output -o", default=REQUIRED,
         ),
-    ],
-    out: Output,
-    how: Given,
-) -> None:
+        flags.OVERWRITE, flags.QUIET,
+    ),
+)  # fmt: skip
+def fuse(runs: list[str], *, output: Path, out: Output, how: Given) -> None:
     """Fuse runs of the same queries into one, such as lexical and vector search.
 
     Examples:
@@ -79,7 +66,7 @@ def fuse(
         how["method"], list(named_runs(sources)), norm=how.get("norm"), weights=weights
     )
     with out.progress(" + ".join(sources)) as report:
-        fusion = Fusion.open(
+        fusion = Fusion(
             sources,
             chosen,
             FusionPolicies.from_options(how),
@@ -113,39 +100,35 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
 
 
 @takes(
+    flags.QRELS_AND_RUNS,
     replace(
         flags.METRICS, name="metric", kind=str, default="ndcg@10",
         help="The metric to tune for; see `rankframe metrics`.",
     ),
     Flag(
-        "methods", list[str] | None, "A method to try, e.g. rrf, wsum, mapfuse (repeat).", "NAME",
+        "methods", list[str] | None, "A method to try, e.g. rrf, wsum (repeatable).", "NAME",
         "--method", complete=methods,
     ),
     Flag(
-        "norms", list[str] | None, "Norm of scores, e.g. min_max, zmuv (repeat).", "NAME", "--norm"
+        "norms", list[str] | None, "A norm to try, e.g. zmuv (repeatable).", "NAME", "--norm"
     ),
     Flag(
         "grid", list[str] | None,
-        "Values to try, e.g. k=10,60,100; of weights the step, weights=0.05 (repeat).",
+        "Values to try, e.g. k=10,60,100; for weights the step: weights=0.05 (repeatable).",
         "NAME=X,...",
     ),
     Flag("folds", int, "Number of folds of queries.", default=5),
-    Flag("budget", int, "More weights than these are searched, not all tried.", default=200),
+    Flag("budget", int, "Search the weights if there are more than N combinations.", default=200),
     Flag("depth", int | None, "Fuse only the top N documents of each run."),
     SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
-    output=(flags.formats("table", "json", "csv", "markdown"), *flags.RESULT),
+    output=(
+        Flag("top", int, "Number of candidates to show.", default=10),
+        flags.formats("table", "json", "csv", "markdown"), *flags.RESULT,
+    ),
 )  # fmt: skip
-def tune(
-    sources: flags.QrelsAndRuns,
-    *,
-    top: Annotated[
-        int, typer.Option(help="Number of candidates to show.", rich_help_panel=OUTPUT)
-    ] = 10,
-    out: Output,
-    how: Given,
-) -> None:
-    """Find the best fusion of runs, and test what it gains on queries that did not choose it.
+def tune(sources: list[str], *, top: int, out: Output, how: Given) -> None:
+    """Find the best fusion of runs, and test its gain on queries that were not used to choose it.
 
     Examples:
       rankframe tune qrels.parquet bm25.parquet dense.parquet

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
 from rankframe.cli import flags
 from rankframe.cli.inputs import NOTHING, open_sources, runs_by_name, split_name
-from rankframe.cli.options import OUTPUT, REQUIRED, Flag, Given, flags_of, takes
+from rankframe.cli.options import REQUIRED, Argument, Flag, Given, flags_of, takes
 from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, SharedPolicies, Storage
@@ -33,48 +32,52 @@ def _shares(texts: list[str]) -> dict[int, float]:
 
 
 RULE = Flag(
-    "rule", list[str] | None, "E.g. 'ndcg@10: no worse than -0.5% at 95%'.", "RULE", "--rule -r"
+    "rule",
+    list[str] | None,
+    "A rule, e.g. 'ndcg@10: no worse than -0.5% at 95%' (repeatable).",
+    "RULE",
+    "--rule -r",
 )
 RULES = Flag("rules", Path | None, "Rules in a TOML file.")
 
 
 @takes(
+    Argument(
+        "sources", list[str], "Judgments and a run (NAME=RUN names it), or a stored result.",
+        "QRELS RUN",
+    ),
     Flag(
-        "baseline", str, "A stored result, or its per-query file.", "STORED", "--baseline -b",
+        "baseline", str, "The stored result to compare with, or its per-query file.", "STORED",
+        "--baseline -b",
         default=REQUIRED,
     ),
     RULE, RULES,
-    Flag("min_queries", int | None, "With fewer queries, nothing is decided (default: 30)."),
+    Flag("min_queries", int | None, "Do not decide with fewer queries (default: 30)."),
     Flag(
         "min_judged", list[str] | None,
-        "E.g. 10=0.5: with less of the top 10 judged, no decision.", "K=SHARE", read=_shares,
+        "Do not decide if less than this share of the top K is judged, e.g. 10=0.5 (repeatable).",
+        "K=SHARE", read=_shares,
     ),
     SharedPolicies, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.HIGHER_IS_BETTER,
     flags.QUERIES, flags.WEIGHT,
     *flags_of(Comparing, "unpaired"),
-    output=(flags.formats("table", "json", "markdown"), flags.QUIET),
+    output=(
+        flags.formats("table", "json", "markdown"), flags.QUIET,
+        Flag("json", Path | None, "Write the verdict to this file, as JSON."),
+        Flag("junit", Path | None, "Write the verdict to this file, as JUnit XML."),
+    ),
 )  # fmt: skip
 def gate(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QRELS RUN", help="Judgments and a run (NAME=RUN names it); or a stored result."
-        ),
-    ],
+    sources: list[str],
     *,
+    baseline: str,
+    json: Path | None,
+    junit: Path | None,
     out: Output,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write JSON there.", rich_help_panel=OUTPUT)
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(help="Write JUnit XML there.", rich_help_panel=OUTPUT)
-    ] = None,
     how: Given,
 ) -> None:
     """Check a run against a stored baseline and rules.
-
-    Exit code 0: pass, 1: fail, 2: undecided, or something is wrong.
 
     Examples:
       rankframe gate qrels.parquet dense.parquet --baseline main \\
@@ -99,18 +102,18 @@ def gate(
     if len(sources) > 2:
         raise OptionError(f"a gate takes QRELS and RUN, or one stored result, not {len(sources)}.")
     qrels, (name, run) = sources[:-1], split_name(sources[-1])
-    before, stored = split_name(how.pop("baseline"))
+    before, stored = split_name(baseline)
     if name is not None and name == before:
         raise OptionError(f"run and baseline are both named {name!r}. Give each its own name.")
     opened = open_sources([*qrels, run, stored])
     judgments = opened[0] if qrels and qrels[0] != NOTHING else None
-    check_outputs([*opened, how.get("queries"), how.get("rules")], json_file, junit)
+    check_outputs([*opened, how.get("queries"), how.get("rules")], json, junit)
     rules = rules_from(how)
     with out.progress("deciding") as report:
         verdict = rf.gate(judgments, opened[-2], opened[-1], rules, progress=report, **how)
     verdict = verdict.named(baseline=before, candidate=name)
     warn_if_every_relevant(verdict.every_relevant and bool(qrels))
-    for target, text in ((json_file, verdict.to_json), (junit, verdict.to_junit)):
+    for target, text in ((json, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))
     out.print(
@@ -133,41 +136,33 @@ def rules_from(how: Given) -> dict[str, Any]:
 
 
 @takes(
+    Argument(
+        "folders", list[str], "Stored results of `evaluate -o`; NAME=FOLDER names a result.",
+        "FOLDER...",
+    ),
     flags.METRICS,
     Flag(
-        "order", Literal["date", "given"], "By when they were written, or as given.",
+        "order", Literal["date", "given"], "Sort by the date of writing, or keep the given order.",
         default="date",
     ),
     Storage,
     output=(
         flags.formats("table", "json", "csv"),
-        Flag("target", Path | None, "Write the table there.", typed="--output -o"), flags.QUIET,
+        Flag("target", Path | None, "Write the table to this file.", typed="--output -o"),
+        flags.QUIET,
+        Flag("plot", Path | None, "Draw a chart into this .png, .svg, .pdf or .html file."),
+        flags.MARGIN,
     ),
 )  # fmt: skip
 def history(
-    folders: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FOLDER...", help="Stored results (evaluate -o); NAME=FOLDER names one."
-        ),
-    ],
+    folders: list[str],
     *,
+    plot: Path | None,
+    margin: str | None,
     out: Output,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw a chart: a .png, .svg, .pdf or .html file.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
-    margin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X", help="In the chart: how much worse is allowed.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
     how: Given,
 ) -> None:
-    """Show metrics of stored results, in the order of time.
+    """Show how metrics of stored results changed over time.
 
     The date of a result is the modification time of its summary.
 
@@ -182,7 +177,7 @@ def history(
     import rankframe as rf
     from rankframe.io.outputs import write_frame
     from rankframe.present.terminal.analysis_tables import history_table
-    from rankframe.present.terminal.render import csv_text
+    from rankframe.present.terminal.render import csv_text, json_text
 
     named = runs_by_name(folders)
     check_outputs([], plot, tables=[out.target])
@@ -198,6 +193,7 @@ def history(
     def text() -> str:
         if out.style == "csv":
             return csv_text(found)
-        return json.dumps(found.to_dicts(), indent=2, default=lambda date: date.isoformat())
+        return json_text([{**row, "date": row["date"] and row["date"].isoformat()}
+                          for row in found.to_dicts()])  # fmt: skip
 
     out.print(text, lambda _: [history_table(found)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from rankframe.cli.completion import Completer
+from rankframe.cli.completion import Completer, safe
 from rankframe.cli.outputs import Output
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
@@ -90,25 +90,35 @@ class Flag:
     @property
     def parameter(self) -> inspect.Parameter:
         """Return the parameter of a function by which typer knows the flag."""
-        option = typer.Option(
-            *(self.typed or Option(self.name).text(flags=True)).split(),
-            metavar=self.metavar,
-            help=self.help,
-            rich_help_panel=self.panel,
-            autocompletion=self.complete,
-        )
-        keyword, annotation = inspect.Parameter.KEYWORD_ONLY, Annotated[self.kind, option]
-        default = False if self.kind is bool else self.default
-        return inspect.Parameter(self.name, keyword, default=default, annotation=annotation)
+        shared: dict[str, Any] = {
+            "metavar": self.metavar,
+            "help": self.help,
+            "rich_help_panel": self.panel,
+            "autocompletion": self.complete and safe(self.complete),
+        }
+        if isinstance(self, Argument):
+            shown, place = typer.Argument(**shared), inspect.Parameter.POSITIONAL_OR_KEYWORD
+        else:
+            names = (self.typed or Option(self.name).text(flags=True)).split()
+            shown, place = typer.Option(*names, **shared), inspect.Parameter.KEYWORD_ONLY
+        default, kind = False if self.kind is bool else self.default, Annotated[self.kind, shown]
+        return inspect.Parameter(self.name, place, default=default, annotation=kind)
+
+
+@dataclass(frozen=True)
+class Argument(Flag):
+    """An argument, which has no flag; `metavar` is its name in the help."""
+
+    default: Any = REQUIRED
 
 
 def takes(
     *flags: Flag | type[Options], output: tuple[Flag, ...] = ()
 ) -> Callable[[Command], Command]:
-    """Give a command flags: a flag for each option of a group, and single flags.
+    """Give a command its arguments and flags, and a flag for each option of a group.
 
-    The flags stand where the command has its parameter `how`, which then holds the keyword
-    arguments that they make. Flags of its output stand where it has its parameter `out`.
+    A flag under the name of one of the command's parameters becomes that parameter. The other flags
+    become the keyword arguments `how`, and flags of the output the fields of `out`.
 
     >>> @takes(Intervals, *flags_of(Comparing, "unpaired"))
     ... def look(run: str, *, how: Given) -> None:
@@ -121,33 +131,43 @@ def takes(
     handed = [
         flag for item in flags for flag in ([item] if isinstance(item, Flag) else flags_of(item))
     ]
+    flags_by_name = {
+        flag.name: flag for flag in (*(replace(f, panel=OUTPUT) for f in output), *handed)
+    }
+    written = {flag.name for flag in output}
 
     def with_flags(command: Command) -> Command:
+        types = get_type_hints(command, include_extras=True)
+        own = inspect.signature(command).parameters
+
         @wraps(command)
         def called(**arguments: Any) -> None:
             how: Given = {}
-            for flag in handed:
-                value = arguments.pop(flag.name)
-                if value is not None:  # else the function has its own default
-                    how[flag.name] = value if flag.read is None else flag.read(value)
+            fields: dict[str, Any] = {}
+            for name, flag in flags_by_name.items():
+                value = typed = arguments.pop(name)
+                if typed is not None and flag.read is not None:
+                    value = flag.read(typed)
+                if name in own:
+                    arguments[name] = value
+                elif name in written:
+                    fields[name] = value
+                elif typed is not None:  # else the function has its own default
+                    how[name] = value
             if "unit_split" in how:
                 how["unit"] = _unit(how.get("unit"), how.pop("unit_split"))
-            if output:
-                arguments["out"] = Output(**{f.name: arguments.pop(f.name) for f in output})
+            collected = {"out": Output(**fields), "how": how}
+            arguments |= {name: value for name, value in collected.items() if name in own}
             with reached_with(how.get("storage_options")):
-                command(**arguments, how=how)
+                command(**arguments)
 
-        types = get_type_hints(command, include_extras=True)
-        groups = {"how": handed, "out": [replace(flag, panel=OUTPUT) for flag in output]}
-        parameters = [
-            parameter
-            for own in inspect.signature(command).parameters.values()
-            for parameter in (
-                [flag.parameter for flag in groups[own.name]]
-                if own.name in groups
-                else [own.replace(annotation=types[own.name])]
-            )
+        parameters = [flag.parameter for flag in flags_by_name.values()]
+        parameters += [
+            parameter.replace(annotation=types[name])
+            for name, parameter in own.items()
+            if name not in (*flags_by_name, "how", "out")
         ]
+        parameters.sort(key=lambda parameter: parameter.kind)  # arguments come first
         # typer reads both
         called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -177,6 +197,8 @@ def _declared_flag(group: type[Options], info: OptionInfo) -> Flag:
         return Flag(info.name, list[str] | None, info.help, "CODE", panel=POLICIES)
     statistics = group in (Intervals, Comparing) and info.name != "unpaired"
     panel = STATISTICS if statistics else POLICIES
+    if info.type == Sequence[str] | None:
+        return Flag(info.name, list[str] | None, info.help, "CODE", panel=panel)
     listed = tuple(choices(info.type))
     if listed and NoneType in get_args(info.type):
         kind, default = Literal[(*listed, _NOTHING)], info.default or _NOTHING

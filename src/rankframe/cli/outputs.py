@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankframe.core.caveats import Caveat
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
@@ -115,13 +116,25 @@ class Output:
         ledger = [ledger_table(found.ledger)] if self.ledger else []
         self.print(text, lambda width: [*tables(width), *ledger])
 
+    def warn(self, caveats: Iterable[Caveat], name: str = "") -> None:
+        """Print caveats on stderr, a line each, unless the same terminal shows them in a table.
+
+        `name`: the system that they are about, if there are several.
+        """
+        if self.style == "table" and sys.stdout.isatty() and sys.stderr.isatty():
+            return
+        for caveat in caveats:
+            about = f"{plain_text(name)}: " if name else ""
+            print(f"rankframe: warning: {about}{plain_text(str(caveat))}.", file=sys.stderr)
+
     def deliver_results(self, results: Mapping[str, Result], metrics: Sequence[Metric]) -> None:
         """Write tables of results to files, and print results, by the names of their runs."""
-        from rankframe.engine.ledger import says_every_relevant
         from rankframe.io.outputs import write_frame
         from rankframe.present.terminal import result_tables as show
+        from rankframe.present.terminal.analysis_tables import ledger_table
 
-        warn_if_every_relevant(any(says_every_relevant(r.ledger) for r in results.values()))
+        for run, result in results.items():
+            self.warn(result.caveats, run if len(results) > 1 else "")
         for target, name, frame in (
             (self.per_query, "per_query", show.per_query_frame),
             (self.summary, "summary", show.summary_frame),
@@ -137,7 +150,7 @@ class Output:
             if any(result.items.height for result in results.values()):
                 yield show.item_tables(results)
             if self.ledger:
-                yield show.ledger_table(results)
+                yield ledger_table(show.ledger_of(results))
 
         self.print(lambda: show.results_text(results, metrics, self.style), tables)
 
@@ -192,9 +205,9 @@ def warn_if_not_held(max_memory: str) -> str:
     return max_memory
 
 
-def warn_if_every_relevant(every: bool) -> None:
+def warn_if_every_relevant(is_every: bool) -> None:
     """Warn on stderr if every judged document is relevant."""
-    if every:
+    if is_every:
         from rankframe.engine.ledger import EVERY_RELEVANT
 
         print(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from rankframe.cli import flags
 from rankframe.cli.completion import charts
 from rankframe.cli.inputs import open_inputs, runs_by_name
-from rankframe.cli.options import OUTPUT, Flag, Given, takes
+from rankframe.cli.options import OUTPUT, Argument, Flag, Given, takes
 from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError
 from rankframe.core.options import ChartTheme, Policies, Storage
@@ -42,46 +40,41 @@ _LOOK = (
 _FIELDS = (
     replace(
         flags.METRICS,
-        help="The metric (default: ndcg@10); for forest, slice_map, agreement and history several "
-        "(repeat), for tradeoff two.",
+        help="The metric (default: ndcg@10; repeatable for forest, slice_map, agreement, history "
+        "and tradeoff).",
     ),
-    Flag("k", int, "The deepest rank, where ranks are drawn.", typed="-k", default=20),
-    Flag("query", str | None, "The query whose list is drawn (default: the first).", "ID"),
+    Flag("k", int, "The last rank to draw.", typed="-k", default=20),
+    Flag("query", str | None, "The query to draw (default: the first).", "ID"),
     Flag(
-        "grades", str | None, "Grades in rank order instead of files: 1,0,1 (- is unjudged).",
+        "grades", str | None, "Grades in rank order instead of files, e.g. 1,0,1; - is unjudged.",
         "GRADES", "--list", read=_grades,
     ),
-    Flag("margin", str | None, "In history: how much worse is allowed, --margin=-1%.", "X"),
-    Flag("distance", bool, "Scores are distances: smaller is better (roc)."),
+    flags.MARGIN,
+    Flag("distance", bool, "In roc: scores are distances, of which smaller is better."),
 )  # fmt: skip
 _TABLES = (flags.COLUMNS, flags.QUERIES, flags.BY)
 
 
-@takes(*_FIELDS, *_LOOK, Policies, Storage, *_TABLES, output=(flags.QUIET,))
+@takes(
+    Argument(
+        "kind", str | None, "The chart to draw; leave it out to list all charts.", "[KIND]",
+        default=None, complete=charts,
+    ),
+    Argument(
+        "sources", list[str] | None,
+        "Judgments, then runs (NAME=RUN names a run). For agreement and bump: rankings. For "
+        "exposure and popularity: runs alone. For history: folders of results.",
+        "[QRELS RUN...]", default=None,
+    ),
+    Flag(
+        "output", Path, "A .png, .svg, .pdf or .html file.", typed="--output -o",
+        default=Path("chart.svg"),
+    ),
+    *_FIELDS, *_LOOK, Policies, Storage, *_TABLES,
+    output=(flags.QUIET,),
+)  # fmt: skip
 def plot(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[KIND]",
-            help="What to draw; without it, all charts are listed.",
-            autocompletion=charts,
-        ),
-    ] = None,
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[QRELS RUN...]",
-            help="Judgments, then runs (NAME=RUN names one); for agreement and bump rankings; for "
-            "exposure and popularity runs alone; for history folders of results.",
-        ),
-    ] = None,
-    *,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg, .pdf or .html file."),
-    ] = Path("chart.svg"),
-    how: Given,
-    out: Output,
+    kind: str | None, sources: list[str] | None, *, output: Path, how: Given, out: Output
 ) -> None:
     """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time.
 
@@ -133,8 +126,7 @@ def plot(
             qrels = inputs["runs"].pop(inputs["reference"])
         if definition.takes != "retrieved":
             inputs["qrels"] = qrels
-    own = [flag.name for flag in (*_FIELDS, *_TABLES) if flag.name in how]
-    inputs |= {name: how.pop(name) for name in own}
+    inputs |= {f.name: how.pop(f.name) for f in (*_FIELDS, *_TABLES) if f.name in how}
     look: Any = {flag.name: how.pop(flag.name, None) for flag in _LOOK}
     metric = metrics[0] if metrics else "ndcg@10"
     with out.progress(f"drawing {kind}"):
@@ -145,7 +137,7 @@ def _list_charts() -> None:
     from rich.console import Console
 
     from rankframe.present.charts.registry import CHARTS
-    from rankframe.present.terminal.render import reference_list
+    from rankframe.present.terminal.reference_pages import reference_list
 
     rows = [(name, definition.sentence) for name, definition in CHARTS.items()]
     Console().print(reference_list("Charts", rows))

@@ -96,7 +96,8 @@ class _Signals:
         except ValueError:  # not the main thread, which alone may do so
             yield
             return
-        sys.unraisablehook = self._quiet(sys.unraisablehook)
+        hook = sys.unraisablehook
+        sys.unraisablehook = lambda error: None if self.received else hook(error)
         threading.Thread(target=self._end_later, args=(reading,), daemon=True).start()
         try:
             yield
@@ -117,9 +118,6 @@ class _Signals:
             time.sleep(self._grace)
             remove_live()
             os._exit(_BY_SIGNAL + number[0])
-
-    def _quiet(self, hook: Callable[..., object]) -> Callable[..., object]:
-        return lambda error: None if self.received else hook(error)
 
 
 class _Outlet(io.FileIO):

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
-
-import typer
+from typing import Any, Literal
 
 from rankframe.cli.completion import methods, metrics_of
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from rankframe.analysis.fusion.norms import Norm
-    from rankframe.analysis.fusion.registry import Definition
+from rankframe.cli.options import Argument, takes
 
 
-def metrics(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="A metric, in any spelling: ndcg, nDCG@10, map_cut_10.",
-            autocompletion=metrics_of(),
-        ),
-    ] = None,
-) -> None:
+@takes(Argument(
+    "name", str | None, "A metric to show in full, in any spelling: ndcg, nDCG@10, map_cut_10.",
+    "[NAME]", default=None, complete=metrics_of(),
+))  # fmt: skip
+def metrics(name: str | None) -> None:
     """Show all metrics, or one with its formula, parameters and synonyms.
 
     Examples:
@@ -34,27 +22,23 @@ def metrics(
     """
     from rich.console import Console
 
-    from rankframe.metrics import REGISTRY
     from rankframe.metrics.names import definition_of
-    from rankframe.present.terminal import result_tables as show
+    from rankframe.present.terminal import reference_pages as show
     from rankframe.present.terminal.render import print_line
 
     console = Console()
     if name is None:
-        console.print(show.metric_list(list(REGISTRY.values())))
+        console.print(show.metric_list())
         print_line(console, "One in full: rankframe metrics ndcg. Written name(parameter=value)@k.")
         return
     console.print(show.metric_page(definition_of(name)))
 
 
-def fusions(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]", help="A method or a norm, in full.", autocompletion=methods
-        ),
-    ] = None,
-) -> None:
+@takes(Argument(
+    "name", str | None, "A method or a norm, to show in full.", "[NAME]",
+    default=None, complete=methods,
+))  # fmt: skip
+def fusions(name: str | None) -> None:
     """Show all methods and norms of fusion, or one with its formula and parameters.
 
     Examples:
@@ -66,69 +50,28 @@ def fusions(
 
     from rankframe.analysis.fusion.names import parse
     from rankframe.analysis.fusion.norms import NORMS
+    from rankframe.present.terminal import reference_pages as show
     from rankframe.present.terminal.render import print_line
 
     console = Console()
     if name is None:
-        console.print(_all_fusions())
+        console.print(show.fusion_list())
         print_line(console, "One in full: rankframe fusions rrf. Written name(parameter=value).")
         return
     key = name.strip().lower().replace("-", "_")
     if key in NORMS and key not in ("max", "sum"):
-        console.print(_norm_page(NORMS[key]))
+        console.print(show.norm_page(NORMS[key]))
         return
-    console.print(_method_page(parse(name)[0]))
+    console.print(show.method_page(parse(name)[0]))
     if key in NORMS:  # a method and a norm have this name
-        console.print("\n", _norm_page(NORMS[key]))
+        console.print("\n", show.norm_page(NORMS[key]))
 
 
-def _all_fusions() -> RenderableType:
-    """Render a table per family of methods, and one of the norms."""
-    from rich.console import Group
-
-    from rankframe.analysis.fusion.methods import METHODS
-    from rankframe.analysis.fusion.norms import NORMS
-    from rankframe.analysis.fusion.registry import Family
-    from rankframe.present.terminal.render import reference_list
-
-    tables = [
-        reference_list(family, [(method.signature, method.summary) for method in METHODS.values()
-                                if method.family == family])
-        for family in get_args(Family)
-    ]  # fmt: skip
-    norms = [(norm.name, norm.summary) for norm in NORMS.values()]
-    return Group(*tables, reference_list("Norms of scores (--norm)", norms))
-
-
-def _method_page(method: Definition) -> RenderableType:
-    """Render one method: what it means, how it is computed, how it is written."""
-    from rankframe.present.terminal.render import reference_page
-
-    facts = {"written": method.signature, "formula": method.formula}
-    facts |= {parameter: str(limits) for parameter, limits in method.limits.items()}
-    looks = "scores after a norm, min_max unless you say otherwise" if method.scored else "ranks"
-    facts["looks at"] = looks
-    if method.trained:
-        facts["needs"] = "judgments (--qrels)"
-    if method.synonyms:
-        facts["also"] = ", ".join(method.synonyms)
-    return reference_page(method.summary, facts, method.notes)
-
-
-def _norm_page(norm: Norm) -> RenderableType:
-    from rankframe.present.terminal.render import reference_page
-
-    looks = "scores" if norm.scored else "ranks"
-    facts = {"norm": norm.name, "formula": norm.formula, "looks at": looks}
-    return reference_page(norm.summary, facts)
-
-
-def demo(
-    name: Annotated[
-        Literal["shop", "movies"],
-        typer.Argument(metavar="[shop|movies]", help="The search of a shop, or a recommender."),
-    ] = "shop",
-) -> None:
+@takes(Argument(
+    "name", Literal["shop", "movies"], "The search of a shop, or a recommender of films.",
+    "[shop|movies]", default="shop",
+))  # fmt: skip
+def demo(name: Literal["shop", "movies"]) -> None:
     """Evaluate the bundled data, and suggest what to try next.
 
     Examples:

@@ -30,24 +30,26 @@ def _orders(texts: list[str]) -> dict[str, list[str]]:
 
 
 @takes(
+    flags.QRELS, flags.RUNS,
     Flag(
         "output", Path, "The page, an .html file.", "FILE", "--output -o",
         default=Path("report.html"),
     ),
-    replace(flags.METRICS, help="A metric (repeat); charts are of the first."),
+    replace(flags.METRICS, help="A metric (repeatable); sentences and charts are about the first."),
     Flag("title", str, "Title of the page.", default="Ranking report"),
-    replace(RULE, help="A rule of a gate, whose verdict the page has (repeat)."), RULES,
-    replace(flags.BASELINE, help="The run that others are compared with (default: the first)."),
+    replace(RULE, help="A rule of a gate; the page begins with its verdict (repeatable)."), RULES,
+    replace(flags.BASELINE, help="Compare the other runs with this run (default: the first)."),
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.QUERIES, flags.BY, flags.WEIGHT, flags.QUERY_TEXT, flags.TITLES,
     Flag(
-        "slice_order", list[str] | None, "Slices of an attribute in this order (repeat).",
+        "slice_order", list[str] | None,
+        "Show the slices of an attribute in this order (repeatable).",
         "NAME=A,B", panel=STATISTICS, read=_orders,
     ),
     output=(flags.QUIET,),
 )  # fmt: skip
-def report(qrels: flags.Qrels, runs: flags.Runs, *, out: Output, how: Given) -> None:
-    """Write an HTML report: summary, significance, regressions, charts.
+def report(qrels: str, runs: list[str], *, out: Output, how: Given) -> None:
+    """Write an HTML report: summary, significance tests, regressions, charts.
 
     Examples:
       rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map

@@ -12,7 +12,7 @@ import typer
 from rankframe.cli import flags
 from rankframe.cli.completion import trec_measures
 from rankframe.cli.inputs import open_sources
-from rankframe.cli.options import Flag, Given, PlainCommand, takes
+from rankframe.cli.options import Argument, Flag, Given, PlainCommand, takes
 from rankframe.core.errors import OptionError, RankframeError
 from rankframe.core.messages import number_of
 
@@ -72,7 +72,7 @@ def _print_version(requested: bool) -> None:
 # Flags under the names of the fields of `TrecOptions`.
 _OPTIONS = (
     Flag(
-        "complete", bool, "Judged queries that the run lacks count 0.",
+        "complete", bool, "Count judged queries that the run lacks as 0.",
         typed="-c --complete_rel_info_wanted",
     ),
     Flag(
@@ -84,7 +84,7 @@ _OPTIONS = (
     ),
     Flag(
         "judged_only", bool,
-        "Remove unjudged documents, and those of negative grade, after the cut by -M.",
+        "Remove unjudged and negatively graded documents, after the cut by -M.",
         typed="-J --Judged_docs_only",
     ),
     Flag(
@@ -99,22 +99,24 @@ _OPTIONS = (
 
 
 @takes(
+    Argument("qrels", str, "Judgments: a file, glob or folder, or - for stdin.", "QRELS"),
+    Argument("run", str, "The run: a file, glob or folder, or - for stdin.", "RUN"),
     Flag(
-        "measures", list[str] | None, "A measure or nickname (repeat); else official.",
+        "measures", list[str] | None, "A measure or nickname (repeatable; default: official).",
         "NAME[.PARAMS]", "-m --measure", complete=trec_measures,
     ),
-    Flag("queries", bool, "Every query before the summary.", typed="-q --query_eval_wanted"),
-    Flag("no_summary", bool, "No summary.", typed="-n --nosummary"),
+    Flag("queries", bool, "Print every query before the summary.", typed="-q --query_eval_wanted"),
+    Flag("no_summary", bool, "Print no summary.", typed="-n --nosummary"),
     *_OPTIONS,
     Flag(
         "run_format", str, f"Format of the run: {_RUN_FORMAT}.", "FORMAT", "-T --Results_format",
         default=_RUN_FORMAT,
     ),
     Flag("old", bool, "Ignored, for compatibility with trec_eval.", typed="-o"),
-    Flag("check", Path | None, "An output of trec_eval: list the lines that differ.", "FILE"),
+    Flag("check", Path | None, "List the lines that differ from this output of trec_eval."),
     replace(
         flags.COLUMNS, typed="--column",
-        help="Name of a column in your data, e.g. query_id=user (repeat).",
+        help="Name of a column in your data, e.g. query_id=user (repeatable).",
     ),
     Flag(
         "relevance", float | None, "Grade of every judged pair, for judgments without grades.",
@@ -122,11 +124,14 @@ _OPTIONS = (
     ),
 )  # fmt: skip
 def trec_eval(
-    qrels: Annotated[
-        str, typer.Argument(metavar="QRELS", help="Judgments: a file, glob, folder, or - (stdin).")
-    ],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run, likewise.")],
+    qrels: str,
+    run: str,
     *,
+    measures: list[str] | None,
+    queries: bool,
+    no_summary: bool,
+    run_format: str,
+    check: Path | None,
     how: Given,
     _version: Annotated[
         bool,
@@ -161,22 +166,16 @@ def trec_eval(
     from rankframe.trec_eval.check import compare_output, find_measures, read_output
     from rankframe.trec_eval.evaluate import TrecOptions, evaluate_trec
 
-    if how["run_format"] != _RUN_FORMAT:
-        raise OptionError(f"-T {how['run_format']}: rankframe reads {_RUN_FORMAT} only.")
-    options = TrecOptions(**{flag.name: how[flag.name] for flag in _OPTIONS if flag.name in how})
-    output = read_output(how["check"]) if "check" in how else None
-    measures = how.get("measures")
-    checked = None if output is None else find_measures(output, options.rel_format)
+    if run_format != _RUN_FORMAT:
+        raise OptionError(f"-T {run_format}: rankframe reads {_RUN_FORMAT} only.")
+    options = TrecOptions(**{f.name: how.pop(f.name) for f in _OPTIONS if f.name in how})
+    output = None if check is None else read_output(check)
+    if output is not None and not measures:
+        measures = find_measures(output, options.rel_format)
     judgments, documents = open_sources([qrels, run])
-    result = evaluate_trec(
-        judgments,
-        documents,
-        measures or checked,
-        options,
-        columns=how.get("columns"),
-        relevance=how.get("relevance"),
-    )
-    check = None if output is None else compare_output(output, result)
+    how.pop("old")
+    result = evaluate_trec(judgments, documents, measures, options, **how)
+    compared = None if output is None else compare_output(output, result)
     if result.missing and not options.complete:
         are, were, them = ("is", "was", "it") if result.missing == 1 else ("are", "were", "them")
         missing = f"{result.missing:,} of {number_of(result.judged, 'judged query')} {are}"
@@ -184,8 +183,8 @@ def trec_eval(
             f"rankframe: {missing} not in the run and {were} left out; -c counts {them} as 0.",
             file=sys.stderr,
         )
-    if check is None:
-        result.write(sys.stdout.buffer, queries=how["queries"], summary=not how["no_summary"])
-    else:
-        check.write(sys.stdout.buffer)
-    raise typer.Exit(1 if check is not None and check.different.height else 0)
+    if compared is None:
+        result.write(sys.stdout.buffer, queries=queries, summary=not no_summary)
+        return
+    compared.write(sys.stdout.buffer)
+    raise typer.Exit(1 if compared.different.height else 0)

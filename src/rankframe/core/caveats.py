@@ -8,13 +8,15 @@ out by their codes.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
 PREFIX: Final = "caveat_"
 _silenced: ContextVar[frozenset[str]] = ContextVar("silenced", default=frozenset())
@@ -47,14 +49,17 @@ class Caveat(NamedTuple):
     value: float
     text: str
 
+    def __str__(self) -> str:
+        return f"{self.text} [{self.code}]"
+
 
 CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     "ties": CaveatInfo(
-        0.01,
+        0.02,
         "how far the order of documents with equal scores moves a metric: best minus worst value, "
         "as a share of the value",
         "ties: documents with equal scores are ordered by id. By their order, {metric} is between "
-        "{worst:.4f} and {best:.4f}",
+        "{low:.4f} and {high:.4f}",
         'If the run has ranks that say the order, pass `ties="rank"`. Otherwise compare systems by '
         'their worst case, `ties="worst"`, or store scores with more digits.',
     ),
@@ -136,12 +141,14 @@ def find_caveat(code: str, value: float | None, **facts: object) -> Iterator[Cav
 
 def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
     """Return the caveats that a ledger lists, in order."""
-    rows = ledger.filter(pl.col("item").str.starts_with(PREFIX)).select("item", "value", "note")
+    rows = ledger.filter(ledger["item"].str.starts_with(PREFIX)).select("item", "value", "note")
     return [Caveat(item.removeprefix(PREFIX), *rest) for item, *rest in rows.rows()]  # allowed: few
 
 
-def warn_of(caveats: Iterable[Caveat], stacklevel: int) -> None:
-    """Warn of each caveat, as seen from the caller `stacklevel` frames up."""
+def warn_of(caveats: Iterable[Caveat]) -> None:
+    """Warn of each caveat, as seen from the line outside of rankframe that called it."""
+    caller, level = sys._getframe(1), 2
+    while caller is not None and caller.f_globals.get("__name__", "").startswith("rankframe."):
+        caller, level = caller.f_back, level + 1
     for caveat in caveats:
-        message = f"{caveat.text} [{caveat.code}]"
-        warnings.warn(RankframeWarning(message, caveat.code), stacklevel=stacklevel + 1)
+        warnings.warn(RankframeWarning(str(caveat), caveat.code), stacklevel=level)

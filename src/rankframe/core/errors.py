@@ -268,6 +268,33 @@ class NoOverlapError(RankframeError):
         )
 
 
+class ConstantScoreError(RankframeError):
+    """Raised if a run gives all documents of a query the same score, and has ranks beside it."""
+
+    def __init__(self, queries: int) -> None:
+        super().__init__(
+            "the ", Role("run"), f" gives all documents of a query the same score, in all of its "
+            f"{number_of(queries, 'query')}, so their ids would say the order. To use its ranks, "
+            "pass ", Option("ties", "rank"), " or ", Option("order", "rank"), "; to ignore them, ",
+            Option("order", "score"), ".",
+        )  # fmt: skip
+        self.queries = queries
+
+
+class ContradictingRanksError(RankframeError):
+    """Raised if the ranks of a run contradict its scores in most queries."""
+
+    def __init__(self, count: int, queries: int) -> None:
+        super().__init__(
+            "in ", Role("run"), f", ranks contradict scores in {count:,} of "
+            f"{number_of(queries, 'query')}: a document has a better rank than one with a higher "
+            "score. If small scores are good, the score is a distance: pass ",
+            Option("columns", {"distance": "score"}), ". Otherwise say which of the two counts: ",
+            Option("order", "rank"), " or ", Option("order", "score"), ".",
+        )  # fmt: skip
+        self.count, self.queries = count, queries
+
+
 class NoSharedQueryError(RankframeError):
     """Raised if two rankings have no query in common."""
 

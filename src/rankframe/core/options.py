@@ -335,7 +335,7 @@ def takes_options(
                     _CODES.refuse("silence", arguments["silence"])
                     stack.enter_context(silenced(arguments["silence"]))
                 result = function(*args, **{**defaults, **arguments})
-            warn_of(getattr(result, "caveats", ()), stacklevel=2)
+            warn_of(getattr(result, "caveats", ()))
             return result
 
         called.option_groups = groups  # pyright: ignore[reportAttributeAccessIssue]
@@ -547,9 +547,10 @@ class Policies(Options):
     reference: Table = option(
         None, "Another run, which unexpectedness compares with.", ledger="given"
     )
-    silence: str | Sequence[str] | None = option(
+    silence: Sequence[str] | None = option(
         None,
-        "Leave out a caveat, by its code (repeat).",
+        "Leave out a caveat, by its code (repeatable).",
+        ledger=None,  # it changes no number
         check=_CODES,
     )
     judged_only: bool = option(
@@ -607,6 +608,9 @@ class PairPolicies(Options):
     """Decide what counts when two rankings are compared with each other.
 
     Args:
+        ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
+            trec_eval) or ascending ("doc_asc"), by their ranks in the run, then by doc_id ("rank"),
+            or stay in the order of the rows ("as_given").
         missing: correlations compare only documents that both rankings have ("shared"), or all
             documents, where each ranking has the documents that it lacks at its end ("bottom").
         unmatched_queries: a query that only one ranking has is kept, with nothing in common
@@ -616,7 +620,7 @@ class PairPolicies(Options):
     title: ClassVar[str] = "Policies"
 
     order: Order = same_option(Policies, "order")
-    ties: Ties = same_option(Policies, "ties")
+    ties: Ties = option("doc_desc", "Order of documents with equal scores.")
     duplicates: Duplicates = same_option(Policies, "duplicates")
     missing: Unshared = option(
         "shared", "Correlations: shared documents only, or missing ones at the bottom."
@@ -674,7 +678,7 @@ class _MostPolicyOptions(RetrievedOptions, total=False):
     no_relevant: NoRelevant
     no_overlap: NoOverlap
     judged_only: bool
-    silence: str | Sequence[str] | None
+    silence: Sequence[str] | None
 
 
 class PolicyOptions(_MostPolicyOptions, total=False):
@@ -806,7 +810,7 @@ class Storage(Options):
 
     storage_options: StorageSettings | None = option(
         None,
-        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeat).",
+        "Setting of remote storage (S3, GCS, …), e.g. aws_region=eu-central-1 (repeatable).",
         ledger=None,  # there are keys among them
         check=_SETTINGS,
     )

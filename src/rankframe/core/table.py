@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
+from rankframe.core.caveats import Caveat
 from rankframe.core.wording import markdown_text, plain_text
 
 # What a cell says beyond its text: better or worse, undecided, or not important.
@@ -143,9 +144,9 @@ def as_cell(content: str | Cell) -> Cell:
     return content if isinstance(content, Cell) else Cell(content)
 
 
-def warning_notes(warnings: Iterable[str]) -> list[Part]:
+def warning_notes(warnings: Iterable[str | Caveat]) -> list[Part]:
     """Make a note of each warning."""
-    return [Note(warning, "Warning", "bad") for warning in warnings]
+    return [Note(str(warning), "Warning", "bad") for warning in warnings]
 
 
 def as_text(title: str, parts: Iterable[Part]) -> str:

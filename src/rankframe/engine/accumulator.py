@@ -1,12 +1,14 @@
-"""Averages: the terms of metrics, their exact sums by slice, and the accumulator that merges them.
+"""Accumulate values per query, their exact sums by slice, and what was counted.
 
-Whatever is computed is independent for every query, and sums are exact: batches, partitions out of
-core and partitions on Spark workers merge in any order, to the same bits.
+`Terms` are what each query adds to the average of a metric, `Sums` their exact sums, `SliceSums`
+the sums of all metrics over a slice of the queries. Sums merge: batches, partitions out of core and
+partitions on Spark workers give the same bits in any order.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -14,15 +16,23 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
+from rankframe.core.arrays import Flags, Floats, Ints
+from rankframe.core.columns import QUERY
 from rankframe.core.options import Intervals
 from rankframe.engine.ledger import Counts
-from rankframe.engine.plan import ABOVE, BELOW, PerQuery
+from rankframe.engine.plan import ABOVE, BELOW, concat_values, empty_values
 from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.segments import segment_starts
 from rankframe.metrics.metric import Metric
-from rankframe.stats.bootstrap import BootstrapBuckets, bootstrap_ratios, can_resample, hash_ids
+from rankframe.stats.bootstrap import (
+    BootstrapBuckets,
+    Hashes,
+    bootstrap_ratios,
+    can_resample,
+    hash_ids,
+)
 from rankframe.stats.exact import Exact, exact_moments, exact_products, exact_sums
 from rankframe.stats.intervals import (
     Bounds,
@@ -34,8 +44,11 @@ from rankframe.stats.intervals import (
 
 # trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
 _GEOMETRIC_FLOOR = 1e-5
-Floats = NDArray[np.float64]
 _NOTHING = Exact()
+# Which queries are summed up: all of them, or (number of the attribute, number of its value).
+SliceKey: TypeAlias = tuple[int, int]
+WHOLE: Final[SliceKey] = (-1, -1)
+_START = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -43,7 +56,7 @@ class Terms:
     """Hold a metric's values as the terms of its average, Σ above / Σ below; 0 where undefined."""
 
     values: Floats
-    defined: NDArray[np.bool_]
+    defined: Flags
     above: Floats
     # None: 1 for every query that is defined
     below: Floats | None
@@ -51,31 +64,31 @@ class Terms:
     ordered: bool = False
 
     @classmethod
-    def of(cls, metric: Metric, computed: PerQuery, weights: Floats | None = None) -> Terms:
+    def from_values(
+        cls, metric: Metric, values: pl.DataFrame, weights: Floats | None = None
+    ) -> Terms:
         """Return the terms of a metric; `weights` of queries if it is averaged by weight."""
-        column = computed.rows[metric.label]
+        column = values[metric.label]
         if column.null_count():
             defined = column.is_not_null().to_numpy()
             numbers = column.fill_null(0.0).to_numpy()
         else:
             defined, numbers = np.ones(len(column), np.bool_), column.to_numpy()
-
-        def masked(terms: Floats) -> Floats:
-            return terms if defined.all() else np.where(defined, terms, 0.0)
-
         above, below = numbers, None
         match metric.average:
             case "geometric":
-                above = masked(np.log(np.maximum(numbers, _GEOMETRIC_FLOOR)))
+                above = np.log(np.maximum(numbers, _GEOMETRIC_FLOOR))
             case "micro":
-                above, below = (
-                    masked(computed.rows[metric.label + side].to_numpy()) for side in (ABOVE, BELOW)
-                )
+                above = values[metric.label + ABOVE].to_numpy()
+                below = values[metric.label + BELOW].to_numpy()
             case "weighted":
                 assert weights is not None  # checked where options are read
-                above, below = masked(weights * numbers), masked(weights)
+                above, below = weights * numbers, weights
             case "macro" | "sum" | "median" | "min" | "quantile":
                 pass
+        if not defined.all():
+            above = above if above is numbers else np.where(defined, above, 0.0)
+            below = None if below is None else np.where(defined, below, 0.0)
         return cls(numbers, defined, above, below, metric.level is not None)
 
     @cached_property
@@ -83,7 +96,7 @@ class Terms:
         """Return what each query adds below the line."""
         return self.defined.astype(np.float64) if self.below is None else self.below
 
-    def taken(self, rows: NDArray[np.int64] | slice) -> Terms:
+    def taken(self, rows: Ints) -> Terms:
         """Return the terms of the queries in these rows."""
         values = self.values[rows]
         above = values if self.above is self.values else self.above[rows]
@@ -91,7 +104,7 @@ class Terms:
         return Terms(values, self.defined[rows], above, below, self.ordered)
 
 
-# Of `Sums`, what is added up.
+# The fields of `Sums` that are added up.
 _SUMMED = (
     "above", "below", "total", "squares", "above_squares", "products", "below_squares",
 )  # fmt: skip
@@ -104,7 +117,7 @@ class Sums:
     queries: int
     above: Exact = _NOTHING
     below: Exact = _NOTHING
-    # of the values themselves
+    # sums of the values themselves
     total: Exact = _NOTHING
     squares: Exact = _NOTHING
     # above², above·below, below²
@@ -113,7 +126,7 @@ class Sums:
     below_squares: Exact = _NOTHING
     # the values in their order, where the average is one of them
     values: OrderedValues | None = None
-    # what that is, where nothing is to be added any more
+    # the average that is one of the values, once all values are in
     settled: float | None = None
 
     def merge(self, other: Sums) -> Sums:
@@ -124,44 +137,38 @@ class Sums:
             values = values.merge(other.values or OrderedValues())
         return Sums(self.queries + other.queries, **sums, values=values)
 
-    def finish(self, metric: Metric) -> Sums:
-        """Keep the average of the values instead of the values, of which there may be many."""
-        if metric.level is None:
-            return self
-        return replace(self, values=None, settled=self.average(metric))
-
     @staticmethod
-    def over(terms: Terms, starts: NDArray[np.int64], *, products: bool) -> list[Sums]:
+    def from_terms(terms: Terms, starts: Ints, *, products: bool) -> list[Sums]:
         """Sum up each segment of queries; with `products` for an interval by Student's t."""
         if not len(terms.values):
             return [Sums(0, values=OrderedValues() if terms.ordered else None)] * len(starts)
-
-        def total(*numbers: Floats) -> list[Exact]:
-            sums = [exact_sums(column, starts) for column in numbers]
-            return [sum(parts, _NOTHING) for parts in zip(*sums, strict=True)]
-
         counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
-        whole = [Exact.from_integer(count) for count in counts]
         if len(starts) == 1:
-            values, squares = ([column] for column in exact_moments(terms.values))
+            total, square = exact_moments(terms.values)
+            totals, squares = [total], [square]
         else:
-            values = total(terms.values)
-            squares = total(*exact_products(terms.values, terms.values))
+            totals = exact_sums(terms.values, starts)
+            squares = _sum_products(terms.values, terms.values, starts)
         plain = terms.above is terms.values
-        above = values if plain else total(terms.above)
-        below = whole if terms.below is None else total(terms.below)
-        first, second, third = squares, above, whole
+        above = totals if plain else exact_sums(terms.above, starts)
+        if terms.below is None:
+            below = list(map(Exact.from_integer, counts))
+        else:
+            below = exact_sums(terms.below, starts)
+        above_squares, mixed, below_squares = squares, above, below
         if products and not plain:
-            first = total(*exact_products(terms.above, terms.above))
+            above_squares = _sum_products(terms.above, terms.above, starts)
         if products and terms.below is not None:
-            second = total(*exact_products(terms.above, terms.below))
-            third = total(*exact_products(terms.below, terms.below))
-        kept: list[OrderedValues | None] = [None] * len(starts)
+            mixed = _sum_products(terms.above, terms.below, starts)
+            below_squares = _sum_products(terms.below, terms.below, starts)
+        ordered: list[OrderedValues | None] = [None] * len(starts)
         if terms.ordered:
             sides = (np.split(side, starts[1:]) for side in (terms.values, terms.defined))
-            kept = [OrderedValues.from_values(v[mask]) for v, mask in zip(*sides, strict=True)]
-        columns = (counts, above, below, values, squares, first, second, third, kept)
-        return [Sums(*row) for row in zip(*columns, strict=True)]
+            ordered = [OrderedValues.from_values(v[mask]) for v, mask in zip(*sides, strict=True)]
+        columns = (
+            counts, above, below, totals, squares, above_squares, mixed, below_squares, ordered
+        )  # fmt: skip
+        return list(map(Sums, *columns))
 
     def average(self, metric: Metric) -> float | None:
         """Return the metric's one number; None where there is none."""
@@ -217,17 +224,19 @@ class Sums:
         return low, high
 
 
-def average_values(metric: Metric, values: PerQuery, weights: Floats | None = None) -> float | None:
+def _sum_products(numbers: Floats, factors: Floats, starts: Ints) -> list[Exact]:
+    """Add up the products of two columns over each segment, without rounding."""
+    products, errors = exact_products(numbers, factors)
+    return list(map(operator.add, exact_sums(products, starts), exact_sums(errors, starts)))
+
+
+def average_values(
+    metric: Metric, values: pl.DataFrame, weights: Floats | None = None
+) -> float | None:
     """Return the average of a metric over all queries; None where there is none."""
-    terms = Terms.of(metric, values, weights)
-    (sums,) = Sums.over(terms, np.zeros(1, np.int64), products=False)
+    terms = Terms.from_values(metric, values, weights)
+    (sums,) = Sums.from_terms(terms, _START, products=False)
     return sums.average(metric)
-
-
-# Which queries are summed up: all of them, or (number of the attribute, number of its value).
-SliceKey: TypeAlias = tuple[int, int]
-WHOLE: Final[SliceKey] = (-1, -1)
-_START = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -250,9 +259,8 @@ class SliceSums:
     @classmethod
     def empty(cls, metrics: Sequence[Metric]) -> SliceSums:
         """Return the sums of no queries."""
-        return cls(
-            tuple(Sums(0, values=None if m.level is None else OrderedValues()) for m in metrics)
-        )
+        values = [None if metric.level is None else OrderedValues() for metric in metrics]
+        return cls(tuple([Sums(0, values=ordered) for ordered in values]))
 
     def merge(self, other: SliceSums) -> SliceSums:
         """Return the sums of these queries and of others."""
@@ -278,26 +286,30 @@ class SliceSums:
         """
         if self.bounds is not None:
             return self
-        places = range(self.first, self.first + len(self.sums))
-        sums = dict(zip(places, self.sums, strict=True))
         by_t = intervals.ci == "t"
         replicates = {} if by_t else self._draw(metrics, intervals)
-
-        def interval(place: int) -> Bounds | None:
-            metric, of_metric = metrics[place], sums[place]
+        finished: list[Sums] = []
+        bounds: list[Bounds | None] = []
+        kept: dict[int, Floats] = {}
+        for place, sums in enumerate(self.sums, self.first):
+            metric, bound = metrics[place], None
             if by_t or (metric.level is not None and intervals.ci is not None):
-                return of_metric.interval(metric, intervals.confidence)
-            if place not in replicates:
-                return None
-            drawn = replicates[place]
-            return percentile_interval(drawn, of_metric.queries, intervals.confidence)
-
+                bound = sums.interval(metric, intervals.confidence)
+            elif place in replicates:
+                drawn = replicates[place]
+                bound = percentile_interval(drawn, sums.queries, intervals.confidence)
+                if place in keep:
+                    kept[place] = drawn
+            bounds.append(bound)
+            if metric.level is not None:  # of the values, of which there may be many
+                sums = replace(sums, values=None, settled=sums.average(metric))  # noqa: PLW2901
+            finished.append(sums)
         return replace(
             self,
-            sums=tuple(sums[place].finish(metrics[place]) for place in places),
+            sums=tuple(finished),
             buckets=None,
-            bounds=tuple(map(interval, places)),
-            replicates={place: drawn for place, drawn in replicates.items() if place in keep},
+            bounds=tuple(bounds),
+            replicates=kept,
         )
 
     def _draw(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
@@ -306,36 +318,36 @@ class SliceSums:
         if buckets is None:
             return {}
         ratios: dict[int, tuple[Floats, Floats]] = {}
-        queries: dict[int, int] = {}
         for place, sums in enumerate(self.sums, self.first):
             metric = metrics[place]
             if place in self.too_large or sums.queries < 2 or metric.level is not None:
                 continue
-            above, below, undefined = _names(place)
+            above, below, undefined = _bucket_names(place)
             divisor = (
                 buckets.values(below)
                 if metric.average in ("micro", "weighted")
                 else buckets.counts - buckets.values(undefined)
             )
-            ratios[place], queries[place] = (buckets.values(above), divisor), sums.queries
+            ratios[place] = buckets.values(above), divisor
         if not ratios:
             return {}
-        replicates = bootstrap_ratios(
+        drawn = bootstrap_ratios(
             buckets.origins,
             list(ratios.values()),
             replicates=intervals.replicates,
             seed=intervals.seed,
         )
-        return {
-            place: finish_average(metrics[place].average, replicate, queries[place])
-            for place, replicate in zip(ratios, replicates.T, strict=True)
-        }
+        replicates: dict[int, Floats] = {}
+        for place, averages in zip(ratios, drawn.T, strict=True):
+            queries = self.sums[place - self.first].queries
+            replicates[place] = finish_average(metrics[place].average, averages, queries)
+        return replicates
 
     def split(self, size: int) -> Iterator[SliceSums]:
-        """Yield the sums of so many metrics at a time."""
+        """Yield the sums of at most `size` metrics at a time."""
         for first in range(0, len(self.sums), size):
             places = range(first, min(first + size, len(self.sums)))
-            names = [name for place in places for name in _names(place)]
+            names = [name for place in places for name in _bucket_names(place)]
             yield replace(
                 self,
                 sums=self.sums[places.start : places.stop],
@@ -355,72 +367,64 @@ class SliceSums:
 
 
 def sum_by_slice(
-    metrics: Sequence[Metric], values: PerQuery, attributes: QueryAttributes, intervals: Intervals
+    metrics: Sequence[Metric],
+    values: pl.DataFrame,
+    attributes: QueryAttributes,
+    intervals: Intervals,
 ) -> dict[SliceKey, SliceSums]:
     """Sum up values over all queries, and over the queries of every slice."""
-    terms = [Terms.of(metric, values, attributes.weights) for metric in metrics]
-    hashes = hash_ids(values.queries) if intervals.ci == "bootstrap" else None
-    (whole,) = _sum_segments(metrics, terms, _START, intervals, hashes)
-    slices: dict[SliceKey, SliceSums] = {WHOLE: whole}
+    terms = [Terms.from_values(metric, values, attributes.weights) for metric in metrics]
+    hashes = hash_ids(values[QUERY]) if intervals.ci == "bootstrap" else None
+    slices = _sum_segments([WHOLE], _START, metrics, terms, intervals, hashes)
     for attribute, numbers in enumerate(attributes.slices):
         order = np.argsort(numbers, kind="stable")
         starts = segment_starts(numbers[order])
-        segments = _sum_segments(
+        slices |= _sum_segments(
+            [(attribute, number) for number in numbers[order][starts].tolist()],
+            starts,
             metrics,
             [column.taken(order) for column in terms],
-            starts,
             intervals,
             None if hashes is None else hashes[order],
         )
-        keys = ((attribute, number) for number in numbers[order][starts].tolist())
-        slices |= zip(keys, segments, strict=True)
     return slices
 
 
 def _sum_segments(
+    keys: Sequence[SliceKey],
+    starts: Ints,
     metrics: Sequence[Metric],
     terms: Sequence[Terms],
-    starts: NDArray[np.int64],
     intervals: Intervals,
-    hashes: NDArray[np.uint64] | None,
-) -> list[SliceSums]:
+    hashes: Hashes | None,
+) -> dict[SliceKey, SliceSums]:
     """Sum up the queries from each start to the next; with hashes of their ids, by bucket too."""
-    sums = [Sums.over(column, starts, products=intervals.ci == "t") for column in terms]
-    rows = list(zip(*sums, strict=True)) or [()] * len(starts)
-    if hashes is None:
-        return [SliceSums(row) for row in rows]
-    ends = [*starts[1:].tolist(), len(hashes)]
-    return [
-        _with_buckets(
-            row, metrics, [column.taken(slice(start, end)) for column in terms], hashes[start:end]
-        )
-        for row, start, end in zip(rows, starts.tolist(), ends, strict=True)
-    ]
-
-
-def _with_buckets(
-    sums: tuple[Sums, ...],
-    metrics: Sequence[Metric],
-    terms: Sequence[Terms],
-    hashes: NDArray[np.uint64],
-) -> SliceSums:
-    """Return the sums of a few queries, including the bucket sums that the bootstrap needs."""
-    columns: dict[str, Floats] = {}
-    too_large = set()
-    for place, (metric, column) in enumerate(zip(metrics, terms, strict=True)):
-        if not (can_resample(column.above) and can_resample(column.divisor)):
-            too_large.add(place)
+    by_t = intervals.ci == "t"
+    sums = [Sums.from_terms(column, starts, products=by_t) for column in terms]
+    segments: dict[SliceKey, SliceSums] = {}
+    ends = np.append(starts[1:], 0 if hashes is None else len(hashes))
+    for key, start, end, *row in zip(keys, starts.tolist(), ends.tolist(), *sums, strict=True):
+        segments[key] = SliceSums(tuple(row))
+        if hashes is None:
             continue
-        above, below, undefined = _names(place)
-        columns[above] = column.above
-        if metric.average in ("micro", "weighted"):
-            columns[below] = column.divisor
-        elif not column.defined.all():
-            columns[undefined] = 1.0 - column.divisor
-    return SliceSums(sums, BootstrapBuckets.from_queries(hashes, columns), frozenset(too_large))
+        rows, columns, too_large = slice(start, end), {}, set()
+        for place, (metric, column) in enumerate(zip(metrics, terms, strict=True)):
+            above, divisor, defined = column.above[rows], column.divisor[rows], column.defined[rows]
+            if not (can_resample(above) and can_resample(divisor)):
+                too_large.add(place)
+                continue
+            above_name, below_name, undefined_name = _bucket_names(place)
+            columns[above_name] = above
+            if metric.average in ("micro", "weighted"):
+                columns[below_name] = divisor
+            elif not defined.all():
+                columns[undefined_name] = 1.0 - divisor
+        buckets = BootstrapBuckets.from_queries(hashes[rows], columns)
+        segments[key] = SliceSums(tuple(row), buckets, frozenset(too_large))
+    return segments
 
 
-def _names(place: int) -> tuple[str, str, str]:
+def _bucket_names(place: int) -> tuple[str, str, str]:
     """Return the names of a metric's sums in buckets: above, below, and how often undefined."""
     return f"{place} above", f"{place} below", f"{place} undefined"
 
@@ -438,38 +442,41 @@ class Averages:
 
 @dataclass
 class Accumulator:
-    """Accumulate what becomes of queries."""
+    """Accumulate values per query, their sums by slice, and counts; accumulators merge."""
 
     averages: Averages
     counts: Counts
-    parts: list[PerQuery] = field(default_factory=list)
+    parts: list[pl.DataFrame] = field(default_factory=list)
     slices: dict[SliceKey, SliceSums] = field(default_factory=dict)
-    # whether the values are one part, in byte order
-    _joined: bool = False
 
-    def add(self, values: PerQuery, counts: Counts) -> None:
-        """Add the values of queries, and what was counted for them."""
-        attributes = self.averages.attributes
-        joined = QueryAttributes() if attributes is None else attributes.look_up(values.queries)
-        self.parts.append(values)
-        self._joined = False
-        self.counts = self.counts.merge(counts.with_queries(values.height, joined))
-        if self.averages.summed:
-            metrics, intervals = self.averages.metrics, self.averages.intervals
-            self._merge_slices(sum_by_slice(metrics, values, joined, intervals))
+    @classmethod
+    def from_values(cls, averages: Averages, values: pl.DataFrame, counts: Counts) -> Accumulator:
+        """Accumulate the values of queries, and what was counted for them."""
+        attributes = QueryAttributes()
+        if averages.attributes is not None:
+            attributes = averages.attributes.look_up(values[QUERY])
+        slices: dict[SliceKey, SliceSums] = {}
+        if averages.summed:
+            slices = sum_by_slice(averages.metrics, values, attributes, averages.intervals)
+        counts = replace(
+            counts,
+            evaluated=values.height,
+            absent=attributes.absent,
+            unweighted=attributes.unweighted,
+            weightless=attributes.example,
+        )
+        return cls(averages, counts, [values], slices)
 
     def merge(self, other: Accumulator) -> None:
         """Add what was accumulated of other queries."""
         self.parts += other.parts
-        self._joined = False
         self.counts = self.counts.merge(other.counts)
-        self._merge_slices(other.slices)
+        for key, sums in other.slices.items():
+            self.slices[key] = self.slices[key].merge(sums) if key in self.slices else sums
 
-    def join(self, *, ordered: bool = False) -> PerQuery:
-        """Return the values of all queries in byte order; `ordered`: they were added so."""
-        if not self._joined:
-            parts = self.parts or [PerQuery.empty(self.averages.metrics)]
-            self.parts, self._joined = [PerQuery.joined(parts, ordered=ordered)], True
+    def join(self) -> pl.DataFrame:
+        """Return the values of all queries in byte order of their ids."""
+        self.parts = [concat_values(self.parts or [empty_values(self.averages.metrics)])]
         return self.parts[0]
 
     def finish(self, keep: Mapping[int, Collection[int]]) -> dict[SliceKey, SliceSums]:
@@ -478,12 +485,8 @@ class Accumulator:
         `keep`: by the number of an attribute, metrics whose replicates are kept, for gaps.
         """
         metrics, intervals = self.averages.metrics, self.averages.intervals
-        whole = {WHOLE: SliceSums.empty(metrics)} | self.slices
-        return {
-            key: whole[key].finish(metrics, intervals, keep.get(key[0], ()))
-            for key in sorted(whole)
-        }
-
-    def _merge_slices(self, slices: dict[SliceKey, SliceSums]) -> None:
-        for key, sums in slices.items():
-            self.slices[key] = self.slices[key].merge(sums) if key in self.slices else sums
+        finished: dict[SliceKey, SliceSums] = {}
+        for key in sorted({WHOLE, *self.slices}):
+            sums = self.slices[key] if key in self.slices else SliceSums.empty(metrics)
+            finished[key] = sums.finish(metrics, intervals, keep.get(key[0], ()))
+        return finished

@@ -1,4 +1,4 @@
-"""Two rankings side by side: how alike they are, query by query, without judgments."""
+"""Compare two rankings query by query, without judgments: the public function."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from rankframe.core.options import (
     Storage,
     takes_options,
 )
-from rankframe.engine.accumulator import Averages
-from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.finish import evaluate_inputs
 from rankframe.engine.memory import limit_of
-from rankframe.engine.pair_metrics import PairMetrics, pair_plan
+from rankframe.engine.pair_evaluation import PairEvaluation
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
 from rankframe.io.output_paths import refuse_inputs
@@ -76,7 +74,7 @@ def agree(
     """
     refuse_inputs(output, (a, b), folder=True)
     policies = PairPolicies.from_options(options)
-    evaluation = pair_evaluation(metrics, policies, Intervals.from_options(options))
+    evaluation = PairEvaluation.from_metrics(metrics, policies, Intervals.from_options(options))
     limit = limit_of(max_memory)
     sides = (
         open_ranking(a, "a", columns, order=policies.order, limit=limit),
@@ -91,10 +89,3 @@ def agree(
         overwrite=overwrite,
         on_progress=progress,
     )
-
-
-def pair_evaluation(metrics: Metrics, policies: PairPolicies, intervals: Intervals) -> Evaluation:
-    """Return the evaluation of metrics over the pair frame."""
-    plan = pair_plan(metrics)
-    averages = Averages(plan.metrics, intervals)
-    return Evaluation(plan.metrics, policies, averages, pairs=PairMetrics(plan, policies))

@@ -1,4 +1,4 @@
-"""Judgments and runs from one file format to another."""
+"""Convert judgments and runs from one file format to another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def convert_file(
     overwrite: bool = False,
     queries: Sequence[str] | None = None,
 ) -> tuple[Kind, int]:
-    """Write a source in the format of the target's ending; what it held, and how many rows.
+    """Write a source in the format of the target's ending; return its kind and number of rows.
 
     Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
     run in the order of its rows or lists gets a column of ranks. With `relevance`, it is qrels

@@ -34,7 +34,7 @@ FEWEST_LISTS: Final = 100
 
 def documents_frame(exposure: Exposure, catalogue: Catalogue) -> pl.DataFrame:
     """Return the exposure frame of all lists that were counted."""
-    return _Counted.of(exposure, catalogue, WHOLE).frame()
+    return _Counted.from_exposure(exposure, catalogue, WHOLE).frame()
 
 
 @dataclass(frozen=True)
@@ -102,32 +102,37 @@ class OverDocuments:
     exposure: Exposure
     catalogue: Catalogue
 
-    def of(
+    def aggregate(
         self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
     ) -> list[Aggregate]:
         """Return metrics over all lists or a slice; `groups`: also without each query bucket."""
-        counted = _Counted.of(self.exposure, self.catalogue, key)
-        whole = _values(metrics, counted)
+        counted = _Counted.from_exposure(self.exposure, self.catalogue, key)
+        expressions = [metric.expr() for metric in metrics]
+        whole = counted.compute(metrics, expressions)
         sizes = counted.lists.sum(axis=1)
         filled = np.flatnonzero(sizes).tolist()
         left_out: list[list[float | None]] = []
         if groups and sizes.sum() >= FEWEST_LISTS and len(filled) > 1:
-            left_out = [_values(metrics, counted, without=group) for group in filled]
-        return [
-            Aggregate(
-                value,
-                counted.lists_within(metric.params.get("k")),
-                tuple(values[index] for values in left_out),
-                tuple(sizes[filled].tolist()) if left_out else (),
-                _limits(metric),
-            )
-            for index, (metric, value) in enumerate(zip(metrics, whole, strict=True))
-        ]
+            left_out = [counted.compute(metrics, expressions, group) for group in filled]
+        aggregates: list[Aggregate] = []
+        for place, (metric, value) in enumerate(zip(metrics, whole, strict=True)):
+            without = [values[place] for values in left_out]
+            definition, limits = metric.definition, (None, None)
+            if definition is not None:
+                lowest, limit = definition.bounds
+                share = definition.distinct and not metric.params.get("count")
+                limits = lowest, 1.0 if share else limit
+                if definition.distinct and not definition.by_value and left_out:
+                    without = counted.shrink(metric, value, without)
+            lists = counted.lists_within(metric.params.get("k"))
+            bucket_sizes = tuple(sizes[filled].tolist()) if left_out else ()
+            aggregates.append(Aggregate(value, lists, tuple(without), bucket_sizes, limits))
+        return aggregates
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """Documents, and how often each is shown by group and cutoff."""
+    """Hold documents, and how often each is retrieved, by query bucket and cutoff."""
 
     documents: pl.DataFrame
     # group × document × cutoff: at or above it
@@ -144,7 +149,8 @@ class _Counted:
         return int(self.lists[:, : position + 1].sum())
 
     @classmethod
-    def of(cls, exposure: Exposure, catalogue: Catalogue, key: SliceKey) -> _Counted:
+    def from_exposure(cls, exposure: Exposure, catalogue: Catalogue, key: SliceKey) -> _Counted:
+        """Arrange the counts of all lists, or of the lists of a slice."""
         buckets = len(exposure.cutoffs)
         whole = key == WHOLE
         rest = exposure.rest.select(-1) if whole else exposure.rest.select(*key)
@@ -211,95 +217,65 @@ class _Counted:
             schema=VALUES_FRAME.schema,
         )
 
-    def shrunk(self, metric: Metric, left: float | None) -> float | None:
-        """Estimate a count of distinct documents without a bucket of queries (see `distinct`)."""
-        if metric.label not in self._shrinkages:
-            times = self.times[:, :, self.cutoffs.index(metric.params.get("k"))]
-            inside = np.ones(len(self.documents), np.bool_)
-            if not metric.params.get("count"):
-                inside = self.documents["in_catalogue"].to_numpy()
-            whole = _value(metric, self.expr(metric), self.frame())
-            self._shrinkages[metric.label] = whole, shrinkage(times[:, inside] > 0)
-        whole, factor = self._shrinkages[metric.label]
-        if whole is None or left is None or factor is None:
-            return None
-        return whole + factor * (left - whole)
+    def shrink(
+        self, metric: Metric, whole: float | None, without: Sequence[float | None]
+    ) -> list[float | None]:
+        """Estimate counts of distinct documents without each bucket of queries (see `distinct`)."""
+        times = self.times[:, :, self.cutoffs.index(metric.params.get("k"))]
+        inside = np.ones(len(self.documents), np.bool_)
+        if not metric.params.get("count"):
+            inside = self.documents["in_catalogue"].to_numpy()
+        factor = shrinkage(times[:, inside] > 0)
+        if whole is None or factor is None:
+            return [None] * len(without)
+        return [None if left is None else whole + factor * (left - whole) for left in without]
 
-    def expr(self, metric: Metric) -> pl.Expr:
-        """Return the expression of a metric, built once."""
-        if metric.label not in self._built:
-            self._built[metric.label] = metric.expr()
-        return self._built[metric.label]
+    def compute(
+        self,
+        metrics: Sequence[Metric],
+        expressions: Sequence[pl.Expr],
+        without: int | None = None,
+    ) -> list[float | None]:
+        """Compute metrics by their expressions, without a bucket of queries."""
+        documents = self.frame(without)
+        at_once = [metric.definition is not None and not is_by_value(metric) for metric in metrics]
+        together = [
+            expression.alias(f"{place}")
+            for place, expression in enumerate(expressions)
+            if at_once[place]
+        ]
+        numbers = documents.select(together) if together else documents
+        values: list[float | None] = []
+        for place, (metric, expression) in enumerate(zip(metrics, expressions, strict=True)):
+            if at_once[place]:
+                value = numbers[f"{place}"][0]
+            else:
+                frame = documents
+                if is_by_value(metric):
+                    frame = self.values(metric.params["by"], metric.params["k"], without)
+                value = _compute_alone(metric, expression, frame)
+            values.append(None if value is None or math.isnan(value) else float(value))
+        return values
 
-    @cached_property
-    def _built(self) -> dict[str, pl.Expr]:
-        return {}
 
-    @cached_property
-    def _shrinkages(self) -> dict[str, tuple[float | None, float | None]]:
-        return {}
-
-
-def _limits(metric: Metric) -> tuple[float | None, float | None]:
-    if metric.definition is None:
-        return None, None
-    lowest, highest = metric.definition.bounds
-    share = metric.definition.distinct and not metric.params.get("count")
-    return lowest, 1.0 if share else highest
-
-
-def _values(
-    metrics: Sequence[Metric], counted: _Counted, *, without: int | None = None
-) -> list[float | None]:
-    documents = counted.frame(without)
-    plain = [metric for metric in metrics if not is_by_value(metric)]
-    found = dict(
-        zip((metric.label for metric in plain), _together(plain, counted, documents), strict=True)
-    )
-    for metric in metrics:
-        if is_by_value(metric):
-            frame = counted.values(metric.params["by"], metric.params["k"], without)
-            found[metric.label] = _value(metric, counted.expr(metric), frame)
-        elif without is not None and metric.definition is not None and metric.definition.distinct:
-            found[metric.label] = counted.shrunk(metric, found[metric.label])
-    return [found[metric.label] for metric in metrics]
+def _compute_alone(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | None:
+    """Compute a metric by itself, so that an error can name it."""
+    try:
+        values = frame.select(expression.alias("value"))["value"]
+    except pl.exceptions.PolarsError as error:
+        message = str(error).split("\n", maxsplit=1)[0]
+        raise MetricParameterError(f"expression {metric.label!r} failed: {message}.") from error
+    if len(values) != 1 or not (values.dtype.is_numeric() or values.dtype in (pl.Boolean, pl.Null)):
+        raise MetricParameterError(
+            f"expression {metric.label!r} gives {len(values):,} × {values.dtype} over the "
+            "documents frame, not one number."
+        )
+    return values.item()
 
 
 def is_by_value(metric: Metric) -> bool:
     """Return whether a metric looks at the values of an attribute instead of at documents."""
     return metric.definition is not None and metric.definition.by_value
-
-
-def _together(
-    metrics: Sequence[Metric], counted: _Counted, frame: pl.DataFrame
-) -> list[float | None]:
-    """Compute metrics over one frame: at once, or one by one if an error must name one."""
-    expressions = [counted.expr(metric) for metric in metrics]
-    if all(metric.definition is not None for metric in metrics) and metrics:
-        row = frame.select(
-            expression.alias(f"{index}") for index, expression in enumerate(expressions)
-        ).row(0)
-        return [_number(value) for value in row]
-    pairs = zip(metrics, expressions, strict=True)
-    return [_value(metric, expression, frame) for metric, expression in pairs]
-
-
-def _value(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | None:
-    try:
-        found = frame.select(expression.alias("value"))["value"]
-    except pl.exceptions.PolarsError as error:
-        message = str(error).split("\n", maxsplit=1)[0]
-        raise MetricParameterError(f"expression {metric.label!r} failed: {message}.") from error
-    if len(found) != 1 or not (found.dtype.is_numeric() or found.dtype in (pl.Boolean, pl.Null)):
-        raise MetricParameterError(
-            f"expression {metric.label!r} gives {len(found):,} × {found.dtype} over the documents "
-            "frame, not one number."
-        )
-    return _number(found.item())
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else float(value)
 
 
 Ints = NDArray[np.int64]
@@ -323,7 +299,7 @@ _MOST_SLICES: Final = 1_000
 
 @dataclass(frozen=True)
 class ItemsBy:
-    """Attributes of documents to slice by, the last rank that counts, and whether hits do."""
+    """Name attributes of documents to slice by, the last rank that counts, and whether hits do."""
 
     names: tuple[str, ...]
     k: int

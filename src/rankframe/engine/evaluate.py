@@ -1,4 +1,4 @@
-"""`evaluate`: a run against judgments."""
+"""Evaluate a run against judgments: the public function."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def evaluate(
     refuse_inputs(output, (qrels, run, queries), folder=True)
     policies = Policies.from_options(options)
     intervals = Intervals.from_options(options)
-    ways = with_gaps(by, requested, known=queries is not None)
+    ways = with_gaps(by, requested, has_queries=queries is not None)
     limit = limit_of(max_memory)
     attributes = read_attributes(
         queries, by=ways, weight=weight, metrics=averaged, columns=columns, limit=limit
@@ -130,17 +130,17 @@ def evaluate(
 
 
 def with_gaps(
-    by: By | Sequence[By] | None, metrics: Sequence[Metric], *, known: bool
+    by: By | Sequence[By] | None, metrics: Sequence[Metric], *, has_queries: bool
 ) -> list[tuple[str, ...]] | None:
     """Return the attributes to slice by, including the attributes that gaps compare.
 
-    `known`: whether a frame of queries was passed.
+    `has_queries`: whether a frame of queries was passed.
     """
     ways = slicings(by)
     for metric in metrics:
         if metric.gap is None:
             continue
-        if not known:
+        if not has_queries:
             raise OptionError(
                 f"{metric.label!r} needs ", Option("queries"),
                 f", a frame with query_id and {metric.gap.by!r}.",

@@ -150,7 +150,7 @@ def _date(frame: pl.DataFrame) -> tuple[bool, datetime]:
 
 
 def _written(folder: Path | Remote) -> datetime | None:
-    """When the summary of a result was last written: a file, or the folder that Spark left."""
+    """Return when the summary of a result was last written, as a file or by Spark as a folder."""
     for summary in (folder / "summary.parquet", folder / "summary"):
         if isinstance(summary, Remote):
             found = summary.system.get_file_info(summary.path).mtime

@@ -1,4 +1,4 @@
-"""Metrics over judgments: the judged and the subtopic frame of a run that was looked up in them."""
+"""Compute metrics over the judged and the subtopic frame of a run."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Flags
 from rankframe.core.columns import DOC, GROUP, GROUPED_FRAME, JUDGED_FRAME, QUERY, RELEVANCE
 from rankframe.core.errors import BadValueError, MetricParameterError
 from rankframe.core.memory_budget import map_ahead
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
 from rankframe.engine.ledger import RunCounts
-from rankframe.engine.plan import PerQuery, Plan, compile_plan, per_query_values
+from rankframe.engine.plan import (
+    Plan,
+    combine_values,
+    compile_plan,
+    compute_values,
+    concat_values,
+    copy_values,
+    empty_values,
+)
+from rankframe.engine.tie_range import find_tie_ranges
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import MatchedJudgments, RunMatches
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
@@ -37,7 +46,8 @@ def judged_plan(metrics: Sequence[Metric]) -> Plan:
     plan = compile_plan([metric for metric in metrics if not metric.grouped], JUDGED_FRAME)
     if not by_subtopic:
         return plan
-    return replace(plan, metrics=tuple(metrics), beside=compile_plan(by_subtopic, GROUPED_FRAME))
+    subtopics = compile_plan(by_subtopic, GROUPED_FRAME)
+    return replace(plan, metrics=tuple(metrics), subtopics=subtopics)
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ class JudgedMetrics:
     def each_block(
         self,
         found: RunMatches,
-        use: Callable[[PerQuery, RunCounts], T],
+        use: Callable[[pl.DataFrame, RunCounts], T],
         *,
         attributes: bool = False,
     ) -> Iterator[T]:
@@ -65,7 +75,6 @@ class JudgedMetrics:
             use: is called with the values and counts of each block, on the thread that made them.
             attributes: whether `use` looks queries up in a frame of them.
         """
-        _refuse_without_subtopics(self.plan, found.judgments.subtopics)
         blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else _BLOCK_ROWS)
         if self.plan.whole_input:
             blocks = [(0, len(found.judgments.starts))]
@@ -74,27 +83,40 @@ class JudgedMetrics:
             values, judged, evaluated = self._compute(found.select(*block))
             relevant = judged.relevant(self.policies.rel)
             counts = RunCounts.from_judged(judged, evaluated=evaluated, relevant=relevant)
-            return use(values, counts)
+            metrics, top = self.plan.metrics, self.max_grade
+            ranges = find_tie_ranges(found, block, metrics, values, evaluated, top)
+            return use(values, replace(counts, tie_ranges=ranges))
 
         with ThreadPoolExecutor(workers()) as pool:
             # Not all at once: their values are held until they are written.
             yield from map_ahead(pool, work, blocks, 2 * workers())
 
-    def values(self, found: RunMatches) -> PerQuery:
+    def values(self, found: RunMatches) -> pl.DataFrame:
         """Compute the values of all evaluated queries, in byte order, on this thread."""
-        _refuse_without_subtopics(self.plan, found.judgments.subtopics)
-        parts = [PerQuery.empty(self.plan.metrics)]
+        parts = [empty_values(self.plan.metrics)]
         blocks = found.judgments.blocks(_BLOCK_ROWS)
         parts += (self._compute(found.select(*block))[0] for block in blocks)
-        return PerQuery.joined(parts, ordered=False)
+        return concat_values(parts)
 
-    def _compute(self, part: MatchedJudgments) -> tuple[PerQuery, JudgedFrame, NDArray[np.bool_]]:
+    def _compute(self, part: MatchedJudgments) -> tuple[pl.DataFrame, JudgedFrame, Flags]:
         """Return values of the evaluated queries, the judged frame, and which queries are."""
-        rel, by_subtopic = self.policies.rel, self.plan.beside
+        rel, by_subtopic = self.policies.rel, self.plan.subtopics
         ids = DOC in self.plan.columns
         judged = JudgedFrame(part, rel=rel, max_grade=self.max_grade, settle=ids)
-        values = self._judged_values(part, judged)
+        few, numbers = find_patterns(part) if depends_on_ranks_alone(self.plan) else (part, None)
+        if few is part or numbers is None:
+            values = compute_values(self.plan, judged)
+        else:  # once for all queries that are alike
+            patterns = JudgedFrame(few, rel=rel, max_grade=self.max_grade)
+            values = copy_values(compute_values(self.plan, patterns), numbers, judged.queries)
         if by_subtopic is not None:
+            if part.subtopics is None:
+                raise MetricParameterError(
+                    f"{by_subtopic.metrics[0].label!r} looks at groups (subtopics, facts) of "
+                    "judgments, and qrels has no such column. If it has one, name it: ",
+                    Option("columns", {"qrels": {GROUP: "…"}}),
+                    ".",
+                )
             subtopics = SubtopicFrame(
                 part,
                 rel=rel,
@@ -102,21 +124,15 @@ class JudgedMetrics:
                 settle=needs_ids(by_subtopic.columns),
                 deepest=deepest_rank(by_subtopic.metrics),
             )
-            values = values.beside(per_query_values(by_subtopic, subtopics), self.plan.labels)
+            of_subtopics = compute_values(by_subtopic, subtopics)
+            values = combine_values(values, of_subtopics, self.plan.labels)
         evaluated = evaluated_queries(judged, self.policies)
-        return values.kept(evaluated), judged, evaluated
-
-    def _judged_values(self, part: MatchedJudgments, judged: JudgedFrame) -> PerQuery:
-        """Compute values over the judged frame: once for all queries that are alike."""
-        if depends_on_ranks_alone(self.plan):
-            few, numbers = find_patterns(part)
-            if few is not part:
-                few = JudgedFrame(few, rel=self.policies.rel, max_grade=self.max_grade)
-                return per_query_values(self.plan, few).spread(numbers, judged.queries)
-        return per_query_values(self.plan, judged)
+        if not evaluated.all():
+            values = values.filter(pl.Series(evaluated))
+        return values, judged, evaluated
 
 
-def evaluated_queries(judged: JudgedFrame, policies: Policies) -> NDArray[np.bool_]:
+def evaluated_queries(judged: JudgedFrame, policies: Policies) -> Flags:
     """Return which judged queries are evaluated under the policies."""
     evaluated = np.ones(len(judged.queries), np.bool_)
     if policies.missing != "zero":
@@ -138,22 +154,11 @@ def deepest_rank(metrics: Sequence[Metric], *depths: int) -> int | None:
     return max(finite, default=None) if len(finite) == len(cutoffs) else None
 
 
-def _refuse_without_subtopics(plan: Plan, subtopics: object) -> None:
-    """Refuse metrics over subtopics where judgments have none."""
-    if plan.beside is not None and subtopics is None:
-        raise MetricParameterError(
-            f"{plan.beside.labels[0]!r} looks at groups (subtopics, facts) of judgments, and qrels "
-            "has no such column. If it has one, name it: ",
-            Option("columns", {"qrels": {GROUP: "…"}}),
-            ".",
-        )
-
-
 _LARGEST_EXPONENT = 1000.0
 
 
 def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
-    """The largest grade; refuse grades that a metric's parameters do not foresee."""
+    """Return the largest grade; refuse grades that a metric's parameters do not foresee."""
     grade = pl.col(RELEVANCE)
     highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Unpack
 
 import polars as pl
@@ -40,12 +40,12 @@ from rankframe.core.options import (
 from rankframe.engine.document_metrics import documents_frame
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.pair_metrics import Pairing
-from rankframe.engine.retrieved_metrics import Frames, RetrievedMetrics, SideInputs
+from rankframe.engine.pair_evaluation import Pairing
+from rankframe.engine.retrieved_metrics import RetrievedMetrics, SideInputs
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.column_frame import lazy_frame
 from rankframe.frames.judged import JudgedFrame
-from rankframe.frames.retrieved import SIDE_OF_COLUMN
+from rankframe.frames.retrieved import SIDE_OF_COLUMN, RetrievedFrame
 from rankframe.frames.side_inputs import SideIndexes, combine_sides
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
 from rankframe.io.batches import Batches, check_input
@@ -57,6 +57,7 @@ from rankframe.io.inputs import (
     open_run,
     refuse_absent_columns,
 )
+from rankframe.kernel.batch import Batch
 from rankframe.kernel.reading import read_batches
 from rankframe.metrics.names import resolve
 
@@ -135,8 +136,8 @@ def judge(
         raise MissingColumnError(scanned_qrels.role, GROUP, found)
 
     def make(needed: set[str]) -> pl.DataFrame:
-        found = Lookup.of(scanned_qrels, scanned_run, policies, needed).found()
-        whole = found.select()
+        lookup = Lookup.from_inputs(scanned_qrels, scanned_run, policies, needed)
+        whole = lookup.found().select()
         absent: set[str] = set()
         if subtopics:
             rows = SubtopicFrame(whole, rel=policies.rel, settle=needs_ids(needed))
@@ -215,28 +216,37 @@ def retrieved(
         for side in (looked_at[0], looked_at[2]):  # interactions were checked as they were counted
             if side is not None:
                 check_input(side)
-        rows = combine_sides(*looked_at)
-        found = read_batches(
-            Batches(documents, documents.frame),
-            lambda: Frames(
-                catalogue=catalogue,
-                sides=SideIndexes.from_rows(
-                    rows.frame.collect(engine="streaming"),
-                    sorted(needed_kinds),
-                    policies.ties,
-                    policies.run_duplicates,
-                ).with_numbers(catalogue, needed),
-                policies=policies,
-                columns=sorted({QUERY, RANK, *needed}),
-                k=k,
-            ),
-            heavy=True,
-        )
-        if not found.parts:
+        rows, kinds_in_order = combine_sides(*looked_at).frame, sorted(needed_kinds)
+        names = sorted({QUERY, RANK, *needed})
+
+        def new_consumer() -> _FrameParts:
+            rows_beside = rows.collect(engine="streaming")
+            sides = SideIndexes.from_rows(
+                rows_beside, kinds_in_order, policies.ties, policies.run_duplicates
+            )
+            sides = sides.with_numbers(catalogue, needed)
+            return _FrameParts(
+                lambda batch: RetrievedFrame(batch, sides, catalogue, policies, k).frame(names)
+            )
+
+        parts = read_batches(Batches(documents, documents.frame), new_consumer, heavy=True).parts
+        if not parts:
             raise OptionError("the run has no rows.")
-        return pl.concat(found.parts).sort(QUERY, RANK)
+        return pl.concat(parts).sort(QUERY, RANK)
 
     return lazy_frame(schema, make)
+
+
+class _FrameParts:
+    """Collect a frame of each batch, from several threads."""
+
+    def __init__(self, make_frame: Callable[[Batch], pl.DataFrame]) -> None:
+        self._make_frame = make_frame
+        self.parts: list[pl.DataFrame] = []
+
+    def add(self, batch: Batch) -> None:
+        """Add the frame of a batch."""
+        self.parts.append(self._make_frame(batch))
 
 
 def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
@@ -314,15 +324,10 @@ def pair(
 
     def make(needed: set[str]) -> pl.DataFrame:
         names = {QUERY, *needed}
-        frames = Pairing.of(*sides, policies).each(lambda pairs: pairs.frame(names))
+        frames = Pairing.from_rankings(*sides, policies).each(lambda pairs: pairs.frame(names))
         return pl.concat(frames).sort(QUERY, maintain_order=True)
 
     return lazy_frame(PAIR_FRAME.schema_at(ties="wab", k=cutoffs), make)
-
-
-# What is known only where there is a table of it.
-_OF_TRAIN = ("popularity", "interactions")
-_OF_CATALOGUE = "in_catalogue"
 
 
 @takes_options(ExposureOptions, Policies, Storage)
@@ -387,8 +392,8 @@ def exposure(
         frame = frame.with_columns(
             ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
         )
-        unknown = [] if trained is not None else list(_OF_TRAIN)
-        unknown += [] if catalogue.is_listed else [_OF_CATALOGUE]
+        unknown = ["popularity", "interactions"] if trained is None else []
+        unknown += [] if catalogue.is_listed else ["in_catalogue"]
         return frame.with_columns(pl.lit(None, schema[name]).alias(name) for name in unknown)
 
     return lazy_frame(schema, make)

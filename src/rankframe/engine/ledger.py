@@ -1,17 +1,20 @@
-"""The ledger: what was read, matched and left out, and every policy in force; counts merge."""
+"""Count what was read, matched and left out, and list the counts and policies in the ledger."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from operator import add
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankframe.core.caveats import Caveat, find_caveat
 from rankframe.core.messages import listing
+from rankframe.core.options import Policies
+from rankframe.engine.tie_range import TieRanges
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.exposure import Exposure
 from rankframe.frames.judged import JudgedFrame
@@ -19,64 +22,51 @@ from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
 from rankframe.frames.pair import PairFrame
 from rankframe.io.input_table import InputTable
-from rankframe.io.queries import QueryAttributes
 from rankframe.stats.exact import Exact, exact_sum
 
 TOP = 10
 _NOTHING = Exact()
 
 
-def _sum(count: Any, other: Any) -> Any:
-    """Add two counts; None was not counted."""
-    if count is None or other is None:
-        return other if count is None else count
-    return count + other
-
-
-def _least(example: str | None, other: str | None) -> str | None:
-    """Return the first of two examples in byte order."""
-    return min((text for text in (example, other) if text is not None), default=None)
-
-
 def first() -> Any:
-    """Declare a field that names one of what was counted: of several, the first is kept."""
-    return field(default=None, metadata={"merge": _least})
+    """Declare a field with an example of what was counted: of several, the first is kept."""
+    return field(default=None, metadata={"merge": min})
 
 
+@dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Hold counts as the fields of a dataclass; fields are added up unless they say otherwise."""
+    """Hold counts that merge: numbers add up, and None stands for what was not counted."""
 
-    @property
-    @abstractmethod
-    def rows(self) -> tuple[int, int]:
-        """Return how many rows of each side were read."""
-
-    def with_queries(self, queries: int, attributes: QueryAttributes) -> Self:  # noqa: ARG002 (of runs alone)
-        """Return the counts with the numbers of queries evaluated, absent and without weight."""
-        return self
-
-    def merge(self, other: Self) -> Self:
-        """Return the sum of these counts and the counts of other queries."""
-        return type(self)(
-            **{
-                f.name: f.metadata.get("merge", _sum)(getattr(self, f.name), getattr(other, f.name))
-                for f in fields(cast("Any", self))
-            }
-        )
-
-
-@dataclass(frozen=True)
-class RunCounts(Counts):
-    """Count what an evaluation of a run saw in the run and in what lies beside it."""
-
-    # rows beside the run: judgments, interactions, another run
+    # rows of the judgments and of what else lies beside the run, or of the first ranking
     left_rows: int = 0
-    run_rows: int = 0
+    # rows of the run, or of the second ranking
+    right_rows: int = 0
     # queries with values, how many the frame of queries lacks, and how many have no proper weight
     evaluated: int = 0
     absent: int = 0
     unweighted: int = 0
     weightless: str | None = first()
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Return how many rows of each side were read."""
+        return self.left_rows, self.right_rows
+
+    def merge(self, other: Self) -> Self:
+        """Return the sum of these counts and the counts of other queries."""
+        merged: dict[str, Any] = {}
+        for column in fields(self):
+            count, added = getattr(self, column.name), getattr(other, column.name)
+            if count is None or added is None:
+                merged[column.name] = added if count is None else count
+            else:
+                merged[column.name] = column.metadata.get("merge", add)(count, added)
+        return type(self)(**merged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCounts(Counts):
+    """Count what an evaluation of a run saw in the run and in what lies beside it."""
 
     # the run against the judgments
     qrels_rows: int = 0
@@ -109,27 +99,16 @@ class RunCounts(Counts):
     documents: int | None = None
     without_subtopic: int | None = None
     fingerprint: Fingerprint | None = None  # of the judgments that counted
+    # how far the order of ties moves values; None: the order was chosen
+    tie_ranges: TieRanges | None = None
 
     # what was retrieved: queries with any documents, documents, and those not in the catalogue
     lists: int = 0
     retrieved: int = 0
     unknown: int = 0
+    # documents that their query has in train; None: they are removed, or there is no train
+    seen: int | None = None
     exposure: Exposure | None = None
-
-    @property
-    def rows(self) -> tuple[int, int]:
-        """Return how many rows beside the run, and of the run, were read."""
-        return self.left_rows, self.run_rows
-
-    def with_queries(self, queries: int, attributes: QueryAttributes) -> RunCounts:
-        """Return the counts with the numbers of queries evaluated, absent and without weight."""
-        return replace(
-            self,
-            evaluated=queries,
-            absent=attributes.absent,
-            unweighted=attributes.unweighted,
-            weightless=attributes.example,
-        )
 
     @classmethod
     def from_run(cls, found: RunMatches) -> RunCounts:
@@ -140,7 +119,7 @@ class RunCounts(Counts):
         return cls(
             left_rows=judgments.read,
             qrels_rows=judgments.read,
-            run_rows=matches.rows,
+            right_rows=matches.rows,
             run_queries=matches.queries,
             tied=matches.tied,
             disagreeing=matches.contradicting,
@@ -177,15 +156,12 @@ class RunCounts(Counts):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairCounts(Counts):
     """Count what the comparison of two rankings saw in both."""
 
-    a_rows: int = 0
     a_queries: int = 0
-    b_rows: int = 0
     b_queries: int = 0
-    compared: int = 0
     shared_queries: int = 0
     documents: int = 0
     shared: int = 0
@@ -198,26 +174,16 @@ class PairCounts(Counts):
     dropped_a: int | None = None
     dropped_b: int | None = None
 
-    @property
-    def rows(self) -> tuple[int, int]:
-        """Return how many documents of each ranking were read."""
-        return self.a_rows, self.b_rows
-
     @classmethod
-    def from_pairs(cls, pairs: PairFrame, *, compared: int, drops: bool) -> PairCounts:
-        """Count the queries and documents of two rankings.
-
-        `compared`: how many queries have values; `drops`: whether only the best row of a document
-        is kept.
-        """
+    def from_pairs(cls, pairs: PairFrame, *, drops: bool) -> PairCounts:
+        """Count queries and documents; `drops`: only the best row of a document is kept."""
         in_a, in_b = pairs.a.length > 0, pairs.b.length > 0
         a, b = pairs.ranked
         return cls(
-            a_rows=pairs.read[0],
+            left_rows=pairs.read[0],
+            right_rows=pairs.read[1],
             a_queries=int(np.count_nonzero(in_a)),
-            b_rows=pairs.read[1],
             b_queries=int(np.count_nonzero(in_b)),
-            compared=compared,
             shared_queries=int(np.count_nonzero(in_a & in_b)),
             documents=pairs.rows,
             shared=pairs.matched,
@@ -242,6 +208,8 @@ _DROPPED = "rows of documents of which a better one was kept"
 # How many metrics have no values per query, because they are over documents, or gaps.
 OVER_DOCUMENTS = "metrics_over_documents"
 GAPS = "metrics_gaps"
+_ABSENT = "evaluated, but not in the frame of queries"
+_UNKNOWN = "of these, in neither train nor items nor the catalogue"
 _BEST_GRADE = "judged documents, each by the best of its grades where no group is asked for"
 LEDGER_SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
@@ -251,8 +219,9 @@ Item: TypeAlias = tuple[str, float | None, str]
 
 def make_ledger(items: Iterable[Item], policies: Mapping[str, object]) -> pl.DataFrame:
     """Return a ledger: what was counted, then the policies in force."""
-    settings = [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
-    return pl.DataFrame([*items, *settings], schema=LEDGER_SCHEMA, orient="row")
+    rows = list(items)
+    rows += [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
+    return pl.DataFrame(rows, schema=LEDGER_SCHEMA, orient="row")
 
 
 def evaluated_item(counts: RunCounts) -> Item:
@@ -285,7 +254,7 @@ def judged_items(
     items: list[Item] = [
         ("qrels_rows", counts.qrels_rows, "judgments read"),
         ("qrels_queries", counts.qrels_queries, "queries with judgments"),
-        ("run_rows", counts.run_rows, "retrieved documents read"),
+        ("run_rows", counts.right_rows, "retrieved documents read"),
         ("run_queries", counts.run_queries, "queries in the run"),
         evaluated_item(counts),
         ("queries_missing", counts.missing, "judged, but not in the run"),
@@ -298,8 +267,8 @@ def judged_items(
     if counts.fingerprint is not None:
         items.append((FINGERPRINT, None, str(counts.fingerprint)))
     units, by = counts.run_units, "" if subtopics is None else f", by {subtopics!r}"
-    every = rel is None and counts.below_best and not counts.nonrelevant
-    optional = (
+    all_relevant = rel is None and counts.below_best and not counts.nonrelevant
+    return items + _counted_items(
         ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores"),
         ("queries_renumbered", counts.renumbered, _RENUMBERED),
         ("qrels_duplicates_dropped", counts.qrels_dropped, _DROPPED),
@@ -308,18 +277,37 @@ def judged_items(
         ("qrels_groups", counts.subtopics, f"groups that judgments are about{by}"),
         ("qrels_documents", counts.documents, _BEST_GRADE),
         ("qrels_ungrouped", counts.without_subtopic or None, "judgments that are about no group"),
-        (
-            "queries_without_attributes",
-            counts.absent or None,
-            "evaluated, but not in the frame of queries",
-        ),
+        ("queries_without_attributes", counts.absent or None, _ABSENT),
         (
             _ALL_RELEVANT,
-            counts.qrels_rows if every else None,
+            counts.qrels_rows if all_relevant else None,
             f"{EVERY_RELEVANT}: rel= (--rel) says from which grade on",
         ),
     )
-    return items + [item for item in optional if item[1] is not None]
+
+
+def run_caveats(
+    counts: RunCounts, policies: Policies, *, has_catalogue: bool = False
+) -> list[Caveat]:
+    """Return what could mislead a reader of the values of a run."""
+    found: list[Caveat] = []
+    if counts.tie_ranges is not None:
+        found += counts.tie_ranges.caveats()
+    if counts.run_queries and counts.disagreeing is not None:
+        found += find_caveat("ranks_contradict_scores", counts.disagreeing / counts.run_queries)
+    if counts.judged_evaluated and not policies.judged_only:
+        judged = float(counts.judged_shares) / counts.judged_evaluated
+        found += find_caveat("few_judged", 1 - judged, judged=judged)
+    if counts.qrels_queries:
+        done = "are left out" if policies.missing == "skip" else "score 0"
+        found += find_caveat("queries_missing", counts.missing / counts.qrels_queries, done=done)
+    if counts.retrieved:
+        unknown = counts.unknown if has_catalogue else 0
+        found += find_caveat("unknown_documents", unknown / counts.retrieved)
+        found += find_caveat("seen_documents", (counts.seen or 0) / counts.retrieved)
+    if policies.rel is None and counts.below_best and not counts.nonrelevant:
+        found += find_caveat("all_relevant", counts.qrels_rows)
+    return found
 
 
 def retrieved_items(
@@ -329,24 +317,21 @@ def retrieved_items(
 
     `over_documents`: how many metrics look at documents; `depth`: of slices of the items.
     """
-    known = len(catalogue.docs) > 0
-    optional = (
+    has_documents, trained = len(catalogue.docs) > 0, catalogue.train_queries is not None
+    documents = "documents shown to them, as deep as metrics look"
+    return _counted_items(
         ("shown_lists", counts.lists, "queries that are shown anything"),
-        ("shown_documents", counts.retrieved, "documents shown to them, as deep as metrics look"),
-        (
-            "shown_unknown",
-            counts.unknown if known else None,
-            "of these, in neither train nor items nor the catalogue",
-        ),
+        ("shown_documents", counts.retrieved, documents),
+        ("shown_unknown", counts.unknown if has_documents else None, _UNKNOWN),
         (
             "catalogue_documents",
-            catalogue.size if known else None,
+            catalogue.size if has_documents else None,
             "documents that could be shown",
         ),
         ("train_queries", catalogue.train_queries, "queries in train"),
         (
             "train_interactions",
-            None if catalogue.train_queries is None else catalogue.train_interactions,
+            catalogue.train_interactions if trained else None,
             "interactions in train",
         ),
         (
@@ -356,24 +341,22 @@ def retrieved_items(
         ),
         ("items_k", depth, "slices of items look at so much of each list"),
     )
-    return [item for item in optional if item[1] is not None]
+
+
+def _counted_items(*items: Item) -> list[Item]:
+    """Return the items that were counted."""
+    return [item for item in items if item[1] is not None]
 
 
 def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
     """List what was counted of two rankings."""
     share = counts.shared / counts.documents if counts.documents else None
-    optional = (
-        ("queries_renumbered_a", counts.renumbered_a, _RENUMBERED),
-        ("queries_renumbered_b", counts.renumbered_b, _RENUMBERED),
-        ("a_duplicates_dropped", counts.dropped_a, _DROPPED),
-        ("b_duplicates_dropped", counts.dropped_b, _DROPPED),
-    )
     return [
-        ("a_rows", counts.a_rows, "documents read, first ranking"),
+        ("a_rows", counts.left_rows, "documents read, first ranking"),
         ("a_queries", counts.a_queries, "queries in the first ranking"),
-        ("b_rows", counts.b_rows, "documents read, second ranking"),
+        ("b_rows", counts.right_rows, "documents read, second ranking"),
         ("b_queries", counts.b_queries, "queries in the second ranking"),
-        ("queries_compared", counts.compared, "queries in the per-query results"),
+        ("queries_compared", counts.evaluated, "queries in the per-query results"),
         ("queries_shared", counts.shared_queries, "queries that both rankings have"),
         ("queries_only_a", counts.a_queries - counts.shared_queries, "not in the second"),
         ("queries_only_b", counts.b_queries - counts.shared_queries, "not in the first"),
@@ -381,7 +364,12 @@ def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
         ("share_shared", share, "of the documents that either has, how many both have"),
         ("tied_documents_a", counts.tied_a, "same score as the one above, first ranking"),
         ("tied_documents_b", counts.tied_b, "same score as the one above, second ranking"),
-        *(item for item in optional if item[1] is not None),
+        *_counted_items(
+            ("queries_renumbered_a", counts.renumbered_a, _RENUMBERED),
+            ("queries_renumbered_b", counts.renumbered_b, _RENUMBERED),
+            ("a_duplicates_dropped", counts.dropped_a, _DROPPED),
+            ("b_duplicates_dropped", counts.dropped_b, _DROPPED),
+        ),
         *column_items(a, "a"),
         *column_items(b, "b"),
     ]

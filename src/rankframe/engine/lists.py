@@ -1,4 +1,4 @@
-"""The lists that runs have for some queries, side by side: what entered, left, went up or down."""
+"""Compare the lists of two runs, query by query: which documents entered, left or moved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIDES = ("a", "b")
 
 @dataclass(frozen=True)
 class Lists:
-    """The lists of some queries in several runs, and the grades of their documents."""
+    """Hold the lists of queries in several runs, and the grades of their documents."""
 
     # query_id, doc_id, relevance
     grades: pl.DataFrame
@@ -100,5 +100,5 @@ def _read(queries: pl.Series, scanned: InputTable) -> pl.DataFrame:
 
 
 def named_case(cases: Mapping[str, pl.Expr]) -> pl.Expr:
-    """The name of the first case that holds, or null."""
+    """Return the name of the first case that holds, or null."""
     return pl.coalesce(pl.when(holds).then(pl.lit(name)) for name, holds in cases.items())

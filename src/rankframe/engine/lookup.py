@@ -23,12 +23,12 @@ from rankframe.kernel.segments import spread
 
 @dataclass(frozen=True)
 class Lookup:
-    """Judgments, and a run that is looked up in them."""
+    """Look up a run in judgments."""
 
     judgments: IndexedJudgments
     run: Batches
     policies: Policies
-    # whether the mean rank of ties is needed, and scores, to compare those of all queries
+    # whether the mean rank of ties is needed, and scores, which are compared across queries
     tied_rank: bool
     scores: bool
     # whether all documents of judged queries are needed, and their ids
@@ -36,7 +36,7 @@ class Lookup:
     ids: bool = False
 
     @classmethod
-    def of(
+    def from_inputs(
         cls,
         qrels: InputTable,
         run: InputTable,
@@ -50,8 +50,15 @@ class Lookup:
     ) -> Lookup:
         """Read the judgments; the run is not read yet.
 
-        `columns`: those of the judged frame that are needed. `at_once`: as for `Batches`.
-        `as_text`: ids are compared as text, whatever their types.
+        Args:
+            qrels: the judgments.
+            run: the run.
+            policies: what counts.
+            columns: the columns of the judged frame that are needed.
+            listed: whether all documents of judged queries are needed.
+            ids: whether the ids of these documents are needed.
+            at_once: how many bytes may be read ahead.
+            as_text: whether ids are compared as text, whatever their types.
         """
         left, right = (qrels.frame, run.frame) if as_text else comparable(qrels, run)
         # Judgments that are held for several runs are prepared once.

@@ -29,8 +29,9 @@ _MOST_PARTITIONS = 1000  # more files than this cost more than they save
 # Rows by which the length of ids is estimated; where that matters, from all over the input. (Of
 # 8M rows in Parquet, the first take 5 ms, ten stretches 500.)
 _SAMPLE, _STRETCHES = 10_000, 10
-# An estimate by the first rows is good enough where the limit is this many times larger.
-_PLENTY = 8
+# An estimate by the first rows is good enough where the limit is `_PLENTY` times larger. Where it
+# is so even if the ids of a row took `_LONG` bytes, no rows are read.
+_PLENTY, _LONG = 8, 1000
 # What Python and polars take before any row is read, and with what they keep of rows that were
 # worked on; the least limit that was seen to be held.
 _LOADED, _BASE, _LEAST = 110_000_000, 150_000_000, 160_000_000
@@ -90,7 +91,7 @@ def bytes_for_partitions(*sides: InputTable) -> int:
 
 def need_of(table: pl.DataFrame, row_bytes: int) -> int:
     """Return how many bytes it takes to work on these rows."""
-    return table.height * (row_bytes + _long_ids_of(table.select(QUERY, DOC)))
+    return table.height * (row_bytes + _bytes_of_long_ids(table))
 
 
 def for_rows(limit: int) -> int:
@@ -103,21 +104,23 @@ def limit_for(room: int) -> int:
     return min(room + _BASE, 3 * room)
 
 
-def estimated_need(scanned: InputTable, row_bytes: int, limit: int | None = None) -> int:
+def estimated_need(table: InputTable, row_bytes: int, limit: int | None = None) -> int:
     """Estimate the bytes that an input needs.
 
     Args:
-        scanned: the input. For one that cannot be read, 0 is returned; reading it raises the error.
+        table: the input. For one that cannot be read, 0 is returned; reading it raises the error.
         row_bytes: the bytes that a row with short ids takes.
-        limit: the bytes that are available. If far more than needed, only the first rows are read.
+        limit: the bytes that are available. If far more than needed, ids are hardly looked at.
     """
     try:
-        rows = scanned.count(estimated=True)
-        need = rows * (row_bytes + _long_ids_of(_some_rows(scanned, rows)))
+        rows = table.count(estimated=True)
+        if limit is not None and rows * (row_bytes + _LONG) * _PLENTY < limit:
+            return rows * row_bytes
+        need = rows * (row_bytes + _bytes_of_long_ids(_sample_ids(table, rows)))
         if rows > _SAMPLE and limit is not None and need * _PLENTY > limit:
-            rows = rows if scanned.lists is None else scanned.count()
-            sample = _some_rows(scanned, rows, throughout=True)
-            need = max(need, rows * (row_bytes + _long_ids_of(sample)))
+            rows = rows if table.lists is None else table.count()
+            sample = _sample_ids(table, rows, throughout=True)
+            need = max(need, rows * (row_bytes + _bytes_of_long_ids(sample)))
     except READ_ERRORS:
         return 0
     return need
@@ -129,53 +132,53 @@ def long_ids(lengths: Iterable[float | None]) -> int:
 
 
 def available(system: Path = Path("/")) -> int:
-    """Return the bytes that this process may take: of the machine's memory, within the limits of
-    its control group (a container, a job of a scheduler) and of those around it.
+    """Return the number of bytes of memory that this process may take.
+
+    It is the free memory of the machine, within the limits of the process's control group (a
+    container, a job of a scheduler) and of the groups around it.
     """
     try:
         text = (system / "proc/meminfo").read_text(encoding="ascii")
         free = int(re.search(r"MemAvailable:\s+(\d+) kB", text)[1]) * 1024  # pyright: ignore[reportOptionalSubscript]
     except (OSError, TypeError):
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    for group in _groups(system):
+    for group in _control_groups(system):
         for limit, used, idle in (
             ("memory.max", "memory.current", "inactive_file"),
             ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
         ):
             with suppress(OSError, ValueError):  # no such group, or no limit ("max")
-                allowed, taken = (
-                    int((group / name).read_text(encoding="ascii")) for name in (limit, used)
-                )
+                allowed = int((group / limit).read_text(encoding="ascii"))
+                taken = int((group / used).read_text(encoding="ascii"))
                 # Files that were read and are kept for the next reader go when memory is short.
-                taken -= _counted(group / "memory.stat", idle)
+                statistics = group / "memory.stat"
+                if statistics.exists():
+                    text = statistics.read_text(encoding="ascii")
+                    cached = re.search(rf"^{idle} (\d+)$", text, re.MULTILINE)
+                    taken -= int(cached[1]) if cached else 0
                 free = min(free, max(allowed - taken, 0))
     return free
 
 
-def _groups(system: Path) -> Iterator[Path]:
-    """Yield the folders that may hold limits of this process's control groups, of either version:
-    its own and all around it. In a container, its own are often mounted at the top.
+def _control_groups(system: Path) -> Iterator[Path]:
+    """Yield the folders that may hold limits of this process's control group, of either version.
+
+    The folders of all groups around the group follow. In a container, the group is often mounted at
+    the top.
     """
-    try:
-        lines = (system / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    top = system / "sys/fs/cgroup"
     paths = {"": "/", "memory": "/"}
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        paths.update((name, path) for name in controllers.split(",") if name in paths)
-    for controller, roots in (("", (top, top / "unified")), ("memory", (top / "memory",))):
-        own = Path(paths[controller].lstrip("/"))
-        yield from (root / path for root in roots for path in (own, *own.parents))
-
-
-def _counted(path: Path, item: str) -> int:
-    try:
-        found = re.search(rf"^{item} (\d+)$", path.read_text(encoding="ascii"), re.MULTILINE)
-    except OSError:
-        return 0
-    return int(found[1]) if found else 0
+    with suppress(OSError):
+        for line in (system / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            for name in controllers.split(","):
+                if name in paths:
+                    paths[name] = path
+    top = system / "sys/fs/cgroup"
+    for root, controller in ((top, ""), (top / "unified", ""), (top / "memory", "memory")):
+        group = Path(paths[controller].lstrip("/"))
+        yield root / group
+        for parent in group.parents:
+            yield root / parent
 
 
 def count_partitions(
@@ -186,8 +189,10 @@ def count_partitions(
     A `max_memory` that one query alone exceeds is refused.
     """
     limit = shared_limit(sides, max_memory)
-    needs = [estimated_need(side, size, limit) for side, size in zip(sides, row_bytes, strict=True)]
-    partitions = partitions_for(sum(needs), limit)
+    need = 0
+    for side, size in zip(sides, row_bytes, strict=True):
+        need += estimated_need(side, size, limit)
+    partitions = partitions_for(need, limit)
     if partitions > 1 and max_memory is not None:
         refuse_too_large_a_query(sides, row_bytes, limit)
     return partitions
@@ -216,7 +221,7 @@ def refuse_too_large_a_query(
     for side in sides:
         try:
             rows = side.count()
-            sample = _some_rows(side, rows, throughout=True)[QUERY]
+            sample = _sample_ids(side, rows, throughout=True)[QUERY]
             if not len(sample):
                 continue
             name, count = sample.value_counts(sort=True).row(0)
@@ -264,32 +269,32 @@ def size_text(size: int) -> str:
     return f"{math.ceil(size / unit * 10) / 10:g}{word}"
 
 
-def _some_rows(scanned: InputTable, rows: int, *, throughout: bool = False) -> pl.DataFrame:
+def _sample_ids(table: InputTable, rows: int, *, throughout: bool = False) -> pl.DataFrame:
     """Return the ids of the first rows, or of a sample from the whole input."""
-    ids = scanned.frame.select(QUERY, DOC)
+    ids = table.frame.select(QUERY, DOC)
     if not throughout or rows <= _SAMPLE:
         return ids.head(_SAMPLE).collect()
-    if not scanned.seekable:
-        return _every(rows // _SAMPLE, ids, bytes_at_once(scanned))
+    if not table.seekable:
+        return _take_every(rows // _SAMPLE, ids, bytes_at_once(table))
     each = _SAMPLE // _STRETCHES
     starts = ((rows - each) * number // (_STRETCHES - 1) for number in range(_STRETCHES))
     # One by one: together, polars reads them all ahead.
     return pl.concat(ids.slice(start, each).collect(engine="in-memory") for start in starts)
 
 
-def _every(step: int, ids: pl.LazyFrame, at_once: int) -> pl.DataFrame:
+def _take_every(step: int, ids: pl.LazyFrame, at_once: int) -> pl.DataFrame:
     """Return every `step`-th row of an input that can only be read from its beginning."""
-    found, read = [ids.clear().collect()], 0
+    taken, read = [ids.clear().collect()], 0
     for table in in_steps(ids, at_once, seekable=False):
         rows = table.gather_every(step, -read % step)
-        # Texts as they are would keep all those beside them in memory.
-        found.append(pl.DataFrame({column.name: column.to_list() for column in rows}, rows.schema))
+        # A copy: the texts themselves would keep the whole table in memory.
+        taken.append(pl.DataFrame(rows.to_dict(as_series=False), rows.schema))
         read += table.height
-    return pl.concat(found)
+    return pl.concat(taken)
 
 
-def _long_ids_of(rows: pl.DataFrame) -> int:
-    return long_ids(rows.select(pl.all().str.len_bytes().mean()).row(0))
+def _bytes_of_long_ids(rows: pl.DataFrame) -> int:
+    return long_ids(rows.select(pl.col(QUERY, DOC).str.len_bytes().mean()).row(0))
 
 
 # Rows of an input that is held without being counted first: some 12 MB.
@@ -298,11 +303,11 @@ _SMALL = 1 << 18
 
 @dataclass(frozen=True)
 class Held:
-    """Hold one input, and others that it is evaluated with, one by one."""
+    """Hold an input, and the inputs that are evaluated with it one by one."""
 
     left: InputTable
     rights: tuple[InputTable, ...]
-    # the number of partitions that each of the others needs
+    # the number of partitions that each of `rights` needs
     partitions: tuple[int, ...]
 
 
@@ -316,48 +321,47 @@ def hold(
 ) -> Held:
     """Read the left input and small right inputs, unless an evaluation needs partitions.
 
+    An input that cannot be read stays as it is: evaluating it raises the error.
+
     Args:
         left: the judgments.
         rights: the runs.
         row_bytes: the bytes that a row of each side takes.
         max_memory: the limit.
-        again: whether runs are evaluated more than once. What is computed from them is then kept
+        again: whether runs are evaluated more than once. What is computed from them is then cached
             for the next time, and inputs that are slow to read are held, if all fit together.
-
-    An input that cannot be read stays as it is: evaluating it raises the error.
     """
-    first, *runs = (_read(side, max_rows=_SMALL) for side in (left, *rights))
+    first, *runs = (_read(table, max_rows=_SMALL) for table in (left, *rights))
     limit = limit_of(max_memory)
     need = estimated_need(first, row_bytes[0], limit)
-    needs = [estimated_need(other, row_bytes[1], limit) for other in runs]
-    partitions = tuple(partitions_for(need + other, limit) for other in needs)
-    if any(number > 1 for number in partitions):
+    needs = [estimated_need(run, row_bytes[1], limit) for run in runs]
+    partitions = tuple(partitions_for(need + run_need, limit) for run_need in needs)
+    if max(partitions, default=1) > 1:
         for right, number in zip(rights, partitions, strict=True):
             if number > 1 and max_memory is not None:
                 refuse_too_large_a_query((left, right), row_bytes, limit)
         return Held(left, tuple(rights), partitions)
     if again and partitions_for(need + sum(needs), limit) == 1:
-        runs = [_kept(other) if other.seekable else _read(other) for other in runs]
+        for place, run in enumerate(runs):
+            if not run.seekable:
+                runs[place] = _read(run)
+            elif run.cache is None:
+                runs[place] = replace(run, cache={})
     return Held(_read(first), tuple(runs), partitions)
 
 
-def _kept(scanned: InputTable) -> InputTable:
-    """Return an input that keeps what is computed from it."""
-    return scanned if scanned.cache is not None else replace(scanned, cache={})
-
-
-def _read(scanned: InputTable, *, max_rows: int | None = None) -> InputTable:
+def _read(table: InputTable, *, max_rows: int | None = None) -> InputTable:
     """Read the rows of an input into memory, unless there are more than `max_rows`."""
-    if scanned.cache is not None:
-        return scanned
-    rows = scanned.raw.select(
-        pl.col(original).alias(column) for column, original in scanned.mapping.items()
+    if table.cache is not None:
+        return table
+    rows = table.raw.select(
+        pl.col(source).alias(column) for column, source in table.mapping.items()
     )
     try:
         frame = (rows if max_rows is None else rows.head(max_rows + 1)).collect(engine="in-memory")
     except READ_ERRORS:
-        return scanned
+        return table
     if max_rows is not None and frame.height > max_rows:
-        return scanned
+        return table
     same = {name: name for name in frame.columns}
-    return replace(scanned.changed(frame.lazy()), mapping=same, seekable=True, cache={})
+    return replace(table.changed(frame.lazy()), mapping=same, seekable=True, cache={})

@@ -34,6 +34,7 @@ from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
 from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.memory import bytes_at_once, bytes_for_partitions, need_of
+from rankframe.engine.plan import metric_values
 from rankframe.io.batches import check_rows, count_rows
 from rankframe.io.formats.registry import READ_ERRORS, reading
 from rankframe.io.input_table import InputTable, in_steps
@@ -53,7 +54,7 @@ EvaluatePartition: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], Accumulato
 
 @dataclass(frozen=True)
 class ValuesFile:
-    """A Parquet file for values per query, and what it says of itself when all are known."""
+    """Name a Parquet file for values per query, and make its metadata when all are known."""
 
     path: Path
     about: Callable[[Accumulator], About]
@@ -84,7 +85,7 @@ def evaluate_partitions(
     """
     rows, names = (count_rows(left), count_rows(right)), (left.name, right.name)
     with scratch_folder() as folder:
-        merger = _Merger(folder, values_file, on_progress or (lambda _: None), sum(rows))
+        merger = _Merger(folder, values_file, on_progress, sum(rows))
         if left.seekable and right.seekable:
             # Several partitions are in memory at the same time.
             at_once = partitions * ((os.cpu_count() or 1) + 2)
@@ -94,15 +95,14 @@ def evaluate_partitions(
             # Errors about rows are raised later, with counts over the whole input.
             with suppress(BadValueError, DuplicateError):
                 parts = _evaluate_ahead(in_order, evaluate, row_bytes, budget)
-                whole = merger.merge(parts, empty(), ordered=True)
+                whole = merger.merge(parts, empty())
                 if in_order.complete:
                     _refuse_lost_rows(whole, names, rows)
                     merger.write(whole, ordered=True)
                     return whole
         hashed = HashedPartitions(left, right, folder, partitions)
         try:
-            parts = ((evaluate(*sides), sides[0].height + sides[1].height) for sides in hashed)
-            whole = merger.merge(parts, empty())
+            whole = merger.merge((evaluate(*sides) for sides in hashed), empty())
         except DuplicateError as error:
             raise hashed.explain(error) from None
         _refuse_lost_rows(whole, names, rows)
@@ -111,16 +111,15 @@ def evaluate_partitions(
 
 
 def merge_parts(
-    whole: Accumulator,
     parts: Iterable[Accumulator],
-    *,
+    empty: Accumulator,
     values_file: ValuesFile | None,
     on_progress: Report | None,
 ) -> Accumulator:
-    """Merge partial results into one of no queries, as they come; each in any order of its own."""
+    """Merge partial results into the accumulator of no queries, as they come, in any order."""
     with scratch_folder() as folder:
-        merger = _Merger(folder, values_file, on_progress or (lambda _: None), 0)
-        merger.merge(((part, 0) for part in parts), whole)
+        merger = _Merger(folder, values_file, on_progress, 0)
+        whole = merger.merge(parts, empty)
         merger.write(whole, ordered=False)
         return whole
 
@@ -130,8 +129,8 @@ def _evaluate_ahead(
     evaluate: EvaluatePartition,
     row_bytes: tuple[int, int],
     budget: MemoryBudget,
-) -> Iterator[tuple[Accumulator, int]]:
-    """Evaluate partitions on all cores while the next ones are read; yield each with its rows.
+) -> Iterator[Accumulator]:
+    """Evaluate partitions on all cores while the next ones are read.
 
     Reading waits while the partitions under way need more than the budget.
     """
@@ -143,10 +142,10 @@ def _evaluate_ahead(
             yield left, right, need
             del left, right  # not held while the next ones are read
 
-    def work(item: tuple[pl.DataFrame, pl.DataFrame, int]) -> tuple[Accumulator, int]:
+    def work(item: tuple[pl.DataFrame, pl.DataFrame, int]) -> Accumulator:
         left, right, need = item
         with budget.releasing(need):
-            return evaluate(left, right), left.height + right.height
+            return evaluate(left, right)
 
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as pool:
@@ -170,44 +169,43 @@ class _Merger:
 
     folder: Path
     values_file: ValuesFile | None
-    on_progress: Report
+    on_progress: Report | None
     total_rows: int
     rows: int = 0
     queries: int = 0
     files: list[Path] = field(default_factory=list)
 
-    def merge(
-        self, parts: Iterable[tuple[Accumulator, int]], whole: Accumulator, *, ordered: bool = False
-    ) -> Accumulator:
-        """Merge partial results, each with its number of rows, into an empty one.
-
-        `ordered`: the queries of each result come after all queries of the result before.
-        """
+    def merge(self, parts: Iterable[Accumulator], whole: Accumulator) -> Accumulator:
+        """Merge partial results into the accumulator of no queries."""
         self.files.clear()
-        self.rows, self.queries = sum(whole.counts.rows), 0
-        self.on_progress(Progress("reading", 0, self.total_rows, 0))
-        trimmed = 0
-        for part, count in parts:
-            self.rows += count
+        self.rows = self.queries = trimmed = 0
+        self._report("reading")
+        for part in parts:
+            self.rows += sum(part.counts.rows)
             if self.rows - trimmed > _TRIM_ROWS:
                 trim()
                 trimmed = self.rows
             self.queries += sum(values.height for values in part.parts)
             if self.values_file is not None:
                 self.files.append(self.folder / f"values-{len(self.files):07}.parquet")
+                values = metric_values(part.join())
                 with room_for(self.folder):
-                    part.join().values.write_parquet(self.files[-1], compression="lz4")
+                    values.write_parquet(self.files[-1], compression="lz4")
                 part.parts.clear()
-            self.on_progress(Progress("evaluating", self.rows, self.total_rows, self.queries))
+            self._report("evaluating")
             whole.merge(part)
-        whole.join(ordered=ordered)
+        whole.join()
         return whole
+
+    def _report(self, stage: str) -> None:
+        if self.on_progress is not None:
+            self.on_progress(Progress(stage, self.rows, self.total_rows, self.queries))
 
     def write(self, whole: Accumulator, *, ordered: bool) -> None:
         """Put the files together, in order of their queries; `ordered`: they come so."""
         if self.values_file is None:
             return
-        self.on_progress(Progress("writing values", self.rows, self.total_rows, self.queries))
+        self._report("writing values")
         path = self.values_file.path
         try:
             values = merge_sorted_files(self.files, ordered=ordered)
@@ -368,7 +366,7 @@ class HashedPartitions:
 
 @dataclass(frozen=True)
 class _File:
-    """Rows of an input, in order of their partitions."""
+    """Hold rows of an input, in order of their partitions."""
 
     path: Path
     # where each partition begins, and the end
@@ -399,7 +397,7 @@ class _File:
 
 @dataclass(frozen=True)
 class HashedInput:
-    """An input whose rows were dealt into partitions."""
+    """Hold an input whose rows were written into partitions."""
 
     table: InputTable
     partitions: int

@@ -23,12 +23,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from rankframe.core.caveats import Caveat, caveats_of
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import did_you_mean, number_of
 from rankframe.core.options import StorageSettings, takes_options
-from rankframe.core.table import Note, Part, Table, as_html, as_text
+from rankframe.core.table import Note, Part, Table, as_html, as_text, warning_notes
 from rankframe.core.wording import number_text
 from rankframe.engine.document_metrics import ITEMS_SCHEMA, OverDocuments
 from rankframe.engine.ledger import GAPS, LEDGER_SCHEMA, OVER_DOCUMENTS, POLICY
@@ -72,7 +73,6 @@ _SAID = (
     ("qrels_duplicates_dropped", "duplicate judgment", "{} dropped"),
     ("run_duplicates_dropped", "duplicate document", "{} dropped"),
     ("judged_share_top_10", "", "{:.0%} of the top 10 judged"),
-    ("all_judged_relevant", "judged document", "all {} relevant"),
     ("queries_compared", "query", "{} compared"),
     ("queries_only_a", "", "{} only in the first ranking"),
     ("queries_only_b", "", "{} only in the second"),
@@ -85,12 +85,12 @@ _State: TypeAlias = tuple[tuple[str | int, ...], ...]
 
 
 class Exported:
-    """Something with frames, by their names; the first of them foremost."""
+    """Export frames by their names; the first is the default."""
 
     FRAMES: ClassVar[tuple[str, ...]]
 
     def to_arrow(self, frame: str | None = None) -> pa.Table:
-        """A frame as a pyarrow table: the first of `FRAMES`, or the one of this name.
+        """Return a frame as a pyarrow table: the first of `FRAMES`, or the one of this name.
 
         >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").to_arrow("per_query").to_pydict()
         {'query_id': ['q'], 'map': [1.0]}
@@ -189,7 +189,7 @@ class Result(Exported):
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
-        """Each query's values; of a stored result, read when they are first looked at."""
+        """Return each query's values; of a stored result, they are read on first use."""
         try:
             with _explained(self._values):
                 return self.scan_per_query().collect()
@@ -212,18 +212,18 @@ class Result(Exported):
 
     @property
     def means(self) -> dict[str, float | None]:
-        """Each metric's value by its label."""
+        """Return each metric's value by its label."""
         return dict(zip(self.summary["metric"], self.summary["value"], strict=True))
 
     def __getitem__(self, label: str) -> float | None:
-        """A metric's value; None where no query has one."""
+        """Return a metric's value; None where no query has one."""
         means = self.means
         if label not in means:
             raise KeyError(f"no metric {label!r} in this result. {did_you_mean(label, means)}")
         return means[label]
 
     def count(self, item: str) -> float | None:
-        """An entry of the ledger.
+        """Return an entry of the ledger.
 
         >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").count("queries_evaluated")
         1.0
@@ -326,11 +326,13 @@ class Result(Exported):
         return read
 
     def __repr__(self) -> str:
-        return as_text("rankframe result", [self._table([""] * 4), Note(self.caveat)])
+        warned = warning_notes(self.caveats)
+        return as_text("rankframe result", [self._table([""] * 4), *warned, Note(self.overview)])
 
     def _repr_html_(self) -> str:
         table = self._table(["metric", "value", "interval", "queries"])
-        return as_html([table, *slices_table(self.slices), Note(self.caveat)])
+        warned = warning_notes(self.caveats)
+        return as_html([table, *slices_table(self.slices), *warned, Note(self.overview)])
 
     def _table(self, titles: Sequence[str]) -> Table:
         """Return the summary as people read it."""
@@ -346,8 +348,17 @@ class Result(Exported):
         return Table.from_texts(titles[:1], titles[1:], rows)
 
     @property
-    def caveat(self) -> str:
-        """Return the ledger in one line: what a reader of the numbers should know."""
+    def caveats(self) -> list[Caveat]:
+        """Return what could mislead a reader of the numbers (see docs/caveats.md).
+
+        >>> rf.evaluate({"q": {"a": 1, "b": 2}}, {"q": {"a": 1.0}}, "map").caveats[0].code
+        'all_relevant'
+        """
+        return caveats_of(self.ledger)
+
+    @property
+    def overview(self) -> str:
+        """Return the most important counts of the ledger in one line."""
         parts = []
         for item, noun, text in _SAID:
             if item not in self.ledger["item"]:
@@ -367,7 +378,7 @@ def is_result(folder: Path | Remote) -> bool:
 
 
 def _stored(folder: Path | Remote, name: str) -> Path | Remote:
-    """The file that holds a frame, or the folder of files that Spark's executors wrote."""
+    """Return the file that holds a frame, or the folder that Spark's executors wrote."""
     many = folder / name
     return many if many.is_dir() else folder / f"{name}.parquet"
 

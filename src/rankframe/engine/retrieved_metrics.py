@@ -1,4 +1,4 @@
-"""Metrics over what was retrieved: of each query, and how often each document was."""
+"""Compute metrics over retrieved documents, by query and over all queries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ from rankframe.core.options import Policies
 from rankframe.engine.document_metrics import ItemsBy, is_by_value
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.ledger import RunCounts
-from rankframe.engine.plan import PerQuery, Plan, check_columns, compile_plan, per_query_values
+from rankframe.engine.plan import (
+    Plan,
+    check_columns,
+    compile_plan,
+    compute_values,
+    concat_values,
+    empty_values,
+)
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.exposure import Exposure
 from rankframe.frames.retrieved import SIDE_OF_COLUMN, RetrievedFrame
-from rankframe.frames.side_inputs import JUDGED, SideIndexes
+from rankframe.frames.side_inputs import JUDGED, TRAINED, SideIndexes
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, open_table, open_train
 from rankframe.io.queries import Attributes
@@ -92,6 +99,8 @@ class RetrievedMetrics:
     attributes: Attributes | None = None
     # slices of the items, if there are to be any
     items_by: ItemsBy | None = None
+    # whether to count retrieved documents that their query has in train
+    counts_seen: bool = False
     # bytes that a row of each side takes at the peak, ids of up to 12 bytes included (measured)
     row_bytes: ClassVar[tuple[int, int]] = (160, 260)
 
@@ -125,7 +134,10 @@ class RetrievedMetrics:
         plan = compile_plan(over_lists, catalogue.frame)
         if items_by is not None:
             items_by.check(catalogue)
-        retrieved = cls(plan, over_documents, policies, catalogue, attributes, items_by)
+        counts_seen = "train" in inputs and not policies.exclude_seen
+        retrieved = cls(
+            plan, over_documents, policies, catalogue, attributes, items_by, counts_seen
+        )
         retrieved._prepare()
         return retrieved
 
@@ -148,7 +160,9 @@ class RetrievedMetrics:
         """Return which kinds of rows beside the run are looked at."""
         columns = self.catalogue.frame.without_parameters(self.plan.columns)
         needed = {what for name, what in SIDE_OF_COLUMN.items() if name in columns}
-        return needed | ({JUDGED} if self.items_by is not None and self.items_by.hits else set())
+        if self.items_by is not None and self.items_by.hits:
+            needed.add(JUDGED)
+        return needed | ({TRAINED} if self.counts_seen else set())
 
     @property
     def cutoffs(self) -> list[int | None]:
@@ -172,11 +186,6 @@ class RetrievedMetrics:
             found |= {by: max(self.items_by.k, found.get(by, 0)) for by in self.items_by.names}
         return found
 
-    @property
-    def counts_documents(self) -> bool:
-        """Return whether it matters how often each document is retrieved."""
-        return bool(self.documents) or self.items_by is not None
-
     def no_exposure(self) -> Exposure:
         """Return the counts of how often documents were retrieved before anything was."""
         hits = self.items_by is not None and self.items_by.hits
@@ -199,32 +208,12 @@ class RetrievedMetrics:
 
 
 @dataclass(kw_only=True)
-class Frames:
-    """The shown frame, as it comes."""
-
-    catalogue: Catalogue
-    sides: SideIndexes
-    policies: Policies
-    columns: Collection[str]
-    k: int | None = None
-    parts: list[pl.DataFrame] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, batch: Batch) -> None:
-        """Add the frame of a batch."""
-        rows = RetrievedFrame(batch, self.sides, self.catalogue, self.policies, self.k)
-        part = rows.frame(self.columns)
-        with self._lock:
-            self.parts.append(part)
-
-
-@dataclass(kw_only=True)
 class RetrievedValues:
     """Accumulate the values of batches as they are read, on several threads."""
 
     metrics: RetrievedMetrics
     sides: SideIndexes
-    parts: list[PerQuery] = field(default_factory=list)
+    parts: list[pl.DataFrame] = field(default_factory=list)
     counts: RunCounts = field(default_factory=RunCounts)
     exposure: Exposure | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -239,28 +228,32 @@ class RetrievedValues:
         looked_at = metrics.plan.metrics or metrics.documents
         values = None
         if len(rows.rows) and looked_at:
-            values = per_query_values(metrics.plan, rows)  # pyright: ignore[reportArgumentType]
+            values = compute_values(metrics.plan, rows)  # pyright: ignore[reportArgumentType]
         slices: tuple[NDArray[np.int64], ...] = ()
         if metrics.documents and metrics.attributes is not None:
             slices = metrics.attributes.look_up(rows.queries).slices
         counts = RunCounts(
-            run_rows=batch.height,
+            right_rows=batch.height,
             lists=len(rows.lists),
             retrieved=len(rows.rows),
             unknown=int((rows.numbers < 0).sum()),
+            seen=int(np.count_nonzero(rows.seen)) if metrics.counts_seen else None,
+            run_queries=len(batch.starts),
+            tied=rows.ranks.tied,
+            disagreeing=rows.ranks.contradicting,
         )
         with self._lock:
             self.counts = self.counts.merge(counts)
             if values is not None:
                 self.parts.append(values)
-            if metrics.counts_documents:
+            if metrics.documents or metrics.items_by is not None:
                 self.exposure = self.exposure or metrics.no_exposure()
                 self.exposure.add(rows, slices)
 
-    def finish(self) -> tuple[PerQuery, RunCounts]:
+    def finish(self) -> tuple[pl.DataFrame, RunCounts]:
         """Return the values of all queries in byte order, and what was counted."""
-        parts = [PerQuery.empty(self.metrics.plan.metrics), *self.parts]
-        return PerQuery.joined(parts, ordered=False), replace(self.counts, exposure=self.exposure)
+        parts = [empty_values(self.metrics.plan.metrics), *self.parts]
+        return concat_values(parts), replace(self.counts, exposure=self.exposure)
 
 
 def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: Catalogue) -> None:

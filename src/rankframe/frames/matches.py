@@ -10,14 +10,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
-from rankframe.core.options import Policies
+from rankframe.core.options import JudgedTies, Policies
 from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
 from rankframe.kernel.batch import Batch, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch
@@ -274,13 +274,18 @@ class RunMatches:
         whole.retrieved[numbers[queries]] = lengths[queries]
         whole.in_run[numbers[queries]] = True
 
-    def select(self, first: int = 0, end: int | None = None) -> MatchedJudgments:
-        """Return the judgments of consecutive queries, or of all; after all batches were added."""
-        part = replace(self.whole, pool=self.pool)
+    def select(
+        self, first: int = 0, end: int | None = None, *, ties: JudgedTies | None = None
+    ) -> MatchedJudgments:
+        """Return the judgments of consecutive queries, or of all; after all batches were added.
+
+        `ties`: the order of documents with equal scores (default: that of the policies).
+        """
+        part, ties = replace(self.whole, pool=self.pool), ties or self.policies.ties
         if end is not None:
             part = part.slice_queries(first, end)
-        if self.policies.ties in get_args(TieOrder):
-            part = order_ties(part, cast("TieOrder", self.policies.ties), self.policies.k_max)
+        if ties in ("best", "worst"):
+            part = order_ties(part, ties, self.policies.k_max)
         return condensed(part) if self.policies.judged_only else part
 
 

@@ -46,7 +46,8 @@ class RetrievedFrame(ColumnFrame):
         ranks = policies.ranks
         if batch.may_repeat():
             batch, ranks, _ = deduplicate_batch(batch, policies)
-        rank = rank_documents(batch, ties=policies.ties, ranks=ranks).rank
+        self.ranks = rank_documents(batch, ties=policies.ties, ranks=ranks)
+        rank = self.ranks.rank
         limits = [limit for limit in (deepest, policies.k_max) if limit is not None]
         rows = np.flatnonzero(rank <= min(limits)) if limits else np.arange(batch.height)
         rows = rows[sort_order(batch.code[rows], rank[rows])]
@@ -81,6 +82,11 @@ class RetrievedFrame(ColumnFrame):
         hashes = self.batch.key[self.rows] ^ self.batch.hashes[self.batch.code[self.rows]]
         return self.catalogue.find(hashes, self.docs)
 
+    @property
+    def seen(self) -> Flags:
+        """Flag documents that their query has in train."""
+        return ~np.isnan(self._values_of(self.sides.trained))
+
     def column(self, name: str) -> pl.Series:
         """Return a column by its name; attributes of documents are columns, too."""
         if name not in self.catalogue.attributes.columns:
@@ -102,7 +108,7 @@ class RetrievedFrame(ColumnFrame):
             RELEVANCE: lambda: pl.Series(self._grades).fill_nan(None),
             "relevant": lambda: self.relevant,
             "judged": self._judged,
-            "seen": lambda: ~np.isnan(self._values_of(self.sides.trained)),
+            "seen": lambda: self.seen,
             "popularity": partial(self._of_documents, catalogue.popularity),
             "interactions": partial(self._of_documents, catalogue.interactions),
             "popularity_rank": self._popularity_rank,

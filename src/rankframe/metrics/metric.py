@@ -345,7 +345,8 @@ def metric(
     >>> rf.diff({"q": {"a": 1}}, before, after, first)
     rankframe diff, first_rank: 2.0000 → 1.0000 (-1.0000)
       1 query: 1 better in b, 0 the same, 0 worse
-      q  2.0000 → 1.0000  -1.0000  b better
+      query_id       a       b    delta  better
+      q         2.0000  1.0000  -1.0000  b
     """
     if not isinstance(expression, pl.Expr):
         raise MetricParameterError(f"a metric of your own is an expression, not {expression!r}.")

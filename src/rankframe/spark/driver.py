@@ -28,10 +28,10 @@ from rankframe.core.errors import (
 from rankframe.core.messages import number_of
 from rankframe.core.options import is_count
 from rankframe.engine.accumulator import SliceKey, SliceSums
-from rankframe.engine.evaluation import Evaluation, Sides
-from rankframe.engine.finish import FindIds, finish, replicates_for_gaps
+from rankframe.engine.evaluation import Evaluation, FindIds, Sides
+from rankframe.engine.finish import finish, replicates_for_gaps
 from rankframe.engine.memory import long_ids
-from rankframe.engine.pair_metrics import PAIR_COUNTS
+from rankframe.engine.pair_evaluation import PAIR_COUNTS, PairEvaluation
 from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors
@@ -90,7 +90,7 @@ def evaluate_on_cluster(
     """
     if partitions is None:
         partitions = partitions_for(sides, evaluation.row_bytes)
-    pairs = () if evaluation.pairs is None else PAIR_COUNTS
+    pairs = PAIR_COUNTS if isinstance(evaluation, PairEvaluation) else ()
     values = {**dict.fromkeys(pairs, "int64"), **dict.fromkeys(evaluation.labels, "double")}
     _refuse_alike(values)
     for side in sides:

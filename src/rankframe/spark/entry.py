@@ -26,11 +26,16 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.engine.agree import DEFAULT_METRICS as PAIR_METRICS
-from rankframe.engine.agree import pair_evaluation
 from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
-from rankframe.engine.evaluation import RUN_FRAMES, Evaluation, passed_inputs, refuse_whole_input
+from rankframe.engine.evaluation import (
+    RUN_FRAMES,
+    RunEvaluation,
+    passed_inputs,
+    refuse_whole_input,
+)
 from rankframe.engine.judged_metrics import refuse_grades
+from rankframe.engine.pair_evaluation import PairEvaluation
 from rankframe.frames.catalogue import Catalogue, Trained
 from rankframe.frames.side_inputs import BASE, JUDGED, TRAINED
 from rankframe.io.inputs import (
@@ -101,7 +106,7 @@ def evaluate(
     check_partitions(partitions)
     session = find_session(spark, (run, qrels, policies.train, policies.reference))
     attribute_rows = collect(queries) if is_spark_frame(queries) else queries
-    ways = with_gaps(by, requested, known=attribute_rows is not None)
+    ways = with_gaps(by, requested, has_queries=attribute_rows is not None)
     attributes = read_attributes(
         attribute_rows, by=ways, weight=weight, metrics=averaged, columns=columns
     )
@@ -125,20 +130,27 @@ def evaluate(
     passed = passed_inputs(policies, judgments=judged is not None)
     # What was read here is not sent again.
     sent = replace(policies, train=None, items=None, catalogue=None, reference=None)
-    evaluation = Evaluation.from_metrics(
-        requested, sent, passed, attributes=attributes, intervals=intervals
-    )
     sliced = None
     if items_by is not None:
         sliced = ItemsBy.from_names(items_by, averaged, judgments=judged is not None)
-    if sliced is not None or evaluation.looks_at_retrieved:
+
+    def open_catalogue() -> Catalogue:
         items, catalogue = (
             collect(source) if is_spark_frame(source) else source
             for source in (policies.items, policies.catalogue)
         )
         trained = None if train is None else _count_trained(train)
-        candidates = Catalogue.from_inputs(trained, items, catalogue, columns, split=policies.split)
-        evaluation = evaluation.with_retrieved(candidates, passed, items_by=sliced)
+        return Catalogue.from_inputs(trained, items, catalogue, columns, split=policies.split)
+
+    evaluation = RunEvaluation.from_metrics(
+        requested,
+        sent,
+        passed,
+        open_catalogue,
+        attributes=attributes,
+        intervals=intervals,
+        items_by=sliced,
+    )
     if judged is not None:
         evaluation = evaluation.with_max_grade(_checked_grades(averaged, judged))
     needed = {"run"} if evaluation.judged is None else {JUDGED, "run"}
@@ -197,7 +209,7 @@ def agree(
         columns: names in your data, as in `rf.agree`.
     """
     policies = PairPolicies.from_options(options)
-    evaluation = pair_evaluation(metrics, policies, Intervals.from_options(options))
+    evaluation = PairEvaluation.from_metrics(metrics, policies, Intervals.from_options(options))
     check_partitions(partitions)
     session = find_session(spark, (a, b))
     sides = (

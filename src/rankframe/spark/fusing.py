@@ -115,7 +115,7 @@ class FusePartition:
 
     def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
         """Return the fused run."""
-        runs = LoadedRuns.read(_parts(frames, self.names, self.policies), self.policies)
+        runs = LoadedRuns(_parts(frames, self.names, self.policies), self.policies)
         return Answer(next(fuse_partitions(runs, self.method)))
 
 

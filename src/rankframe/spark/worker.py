@@ -19,7 +19,8 @@ import polars as pl
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import DuplicateError, RankframeError, naming_the_run
 from rankframe.engine.accumulator import SliceKey, SliceSums
-from rankframe.engine.evaluation import Evaluation
+from rankframe.engine.evaluation import Evaluation, RunEvaluation
+from rankframe.engine.plan import metric_values
 from rankframe.engine.result import SMALL
 from rankframe.frames.side_inputs import combine_sides
 from rankframe.io.batches import first_broken, quoted_keys
@@ -95,20 +96,21 @@ class EvaluatePartition:
         (The JVM takes larger rows, but not many of them.)
         """
         left, right = frames[0], frames[-1]
-        if self.evaluation.retrieved is not None:
+        evaluation = self.evaluation
+        if isinstance(evaluation, RunEvaluation) and evaluation.retrieved is not None:
             by_role = dict(zip(self.roles, frames, strict=True))
             sides = (by_role.get(role) for role in ("qrels", "train", "reference"))
             tables = [None if side is None else part_of(side, "qrels") for side in sides]
             left, right = combine_sides(*tables).frame.collect(), by_role["run"]
-        unit = getattr(self.evaluation.policies, "unit", None)
+        unit = getattr(evaluation.policies, "unit", None)
         if unit is not None:
             right = run_part(right, unit).frame.collect()
-        accumulator = self.evaluation.evaluate_partition(left, right)
+        accumulator = evaluation.evaluate_partition(left, right)
         sums: list[tuple[SumsKey, Any]] = [(None, accumulator.counts)]
         for key, of_slice in accumulator.slices.items():
             parts = of_slice.split(_METRICS_AT_ONCE)
             sums += [((key, part.first), part) for part in parts]
-        return Answer(accumulator.join().values, sums)
+        return Answer(metric_values(accumulator.join()), sums)
 
 
 def run_part(frame: pl.DataFrame, unit: Any, name: str | None = None) -> InputTable:

@@ -132,7 +132,7 @@ def place_documents(
     """
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)
-    lookup = Lookup.of(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
+    lookup = Lookup.from_inputs(open_table(pairs, "qrels", None), run, policies, {DOC, RANK})
     judged = JudgedFrame(lookup.found().select(), settle=True)
     documents = judged.frame({QUERY, DOC, RANK})
     if deepest == 0:

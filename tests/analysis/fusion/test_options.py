@@ -12,7 +12,7 @@ from rankframe.core.options import Policies, declared
 def test_what_both_have_means_the_same() -> None:
     policies = {info.name: info for info in declared(Policies)}
     for info in declared(FusionPolicies):
-        if info.name not in ("depth", "k_max"):
+        if info.name not in ("depth", "k_max", "ties"):
             assert info == policies[info.name]
 
 

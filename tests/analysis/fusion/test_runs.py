@@ -76,7 +76,7 @@ def test_the_best_of_duplicates_is_kept() -> None:
 def test_all_queries_in_byte_order_and_where_each_run_has_them() -> None:
     runs = {"a": {"q9": {"x": 1.0}, "q10": {"x": 1.0}}, "b": {"é": {"x": 1.0}, "q9": {"y": 1.0}}}
     policies = FusionPolicies()
-    held = LoadedRuns.read(open_runs(runs, policies), policies)
+    held = LoadedRuns(open_runs(runs, policies), policies)
     assert held.queries.to_list() == ["q10", "q9", "é"]
     assert [numbers.tolist() for numbers in held.numbers] == [[1, 0, -1], [-1, 1, 0]]
     assert held.lengths.tolist() == [1, 2, 1]
@@ -97,7 +97,7 @@ def test_queries_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatc
 def test_blocks_hold_all_queries_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rankframe.analysis.fusion.runs._LARGEST_BLOCK", 50)
     policies = FusionPolicies()
-    held = LoadedRuns.read(open_runs(random_runs(1, 2), policies), policies)
+    held = LoadedRuns(open_runs(random_runs(1, 2), policies), policies)
     blocks = held.blocks()
     assert len(blocks) > 5
     assert np.concatenate(blocks).tolist() == list(range(len(held.queries)))

@@ -21,7 +21,7 @@ RUNS = {
 
 def stack_of(runs: Any, **how: Any) -> Stack:
     policies = FusionPolicies(**how)
-    held = LoadedRuns.read(open_runs(runs, policies), policies)
+    held = LoadedRuns(open_runs(runs, policies), policies)
     (block,) = held.blocks()
     return held.stack(block)
 

@@ -1,4 +1,4 @@
-"""Judged documents stand where a sort of all documents puts them, counted or sorted."""
+"""Judged documents stand where a sort of all documents puts them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ RUNS: dict[str, Any] = {
 @pytest.fixture
 def held() -> LoadedRuns:
     policies = FusionPolicies()
-    return LoadedRuns.read(open_runs(RUNS, policies), policies)
+    return LoadedRuns(open_runs(RUNS, policies), policies)
 
 
 def block(held: LoadedRuns) -> JudgedBlock:
     qrels = open_table(QRELS, "qrels")
-    return JudgedBlock.match(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
+    return JudgedBlock(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
 
 
 def ranks(found: JudgedBlock, scores: list[float]) -> dict[tuple[str, str], int]:
@@ -47,11 +47,7 @@ def test_judged_documents_are_found(held: LoadedRuns) -> None:
     assert len(found.judged) == len(found.rows) == 3
 
 
-@pytest.mark.parametrize("compared", [4, 0])
-def test_equal_ones_stand_by_their_ids(
-    held: LoadedRuns, compared: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rankframe.analysis.tuning.evaluator._COMPARED", compared)
+def test_equal_ones_stand_by_their_ids(held: LoadedRuns) -> None:
     found = block(held)
     stack = found.stack
     rng = np.random.default_rng(0)
@@ -65,7 +61,7 @@ def test_equal_ones_stand_by_their_ids(
 
 def test_where_nothing_is_judged_nothing_stands(held: LoadedRuns) -> None:
     qrels = open_table({"q1": {"gone": 1}, "q2": {"gone": 1}}, "qrels")
-    found = JudgedBlock.match(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
+    found = JudgedBlock(held.stack(np.arange(2)), read_judgments(qrels, qrels.frame, "error"))
     assert ranks(found, [0.0] * found.stack.height) == {}
 
 

@@ -14,7 +14,7 @@ from rankframe.analysis.fusion.runs import open_runs
 from rankframe.analysis.fusion.training import judge_runs
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.folds import Folds
-from rankframe.analysis.tuning.trials import Training
+from rankframe.analysis.tuning.trials import count_hits_without
 from rankframe.io.opening import open_table
 from tests.analysis.tuning.test_tune import data
 
@@ -64,9 +64,8 @@ def test_the_judgments_of_other_folds(unseen: tuple[int, ...], depth: int | None
     queries = pl.Series(sorted(qrels))
     folds = np.arange(len(queries)) % 3
     dealt = Folds(folds, 3, np.ones(len(folds), np.bool_))
-    found = Training(open_table(qrels, "qrels"), opened, policies, queries, dealt).hits_without(
-        unseen
-    )
+    judged = judge_runs(open_table(qrels, "qrels"), opened, policies)
+    found = count_hits_without(unseen, judged, queries, dealt)
     left = {q: qrels[q] for q, fold in zip(queries, folds, strict=True) if fold not in unseen}
     expected = judge_runs(open_table(left, "qrels"), opened, policies)
     for ours, run in zip(found, expected, strict=True):

@@ -12,13 +12,13 @@ from rankframe.present.report.html import (
     figure,
     fold,
     note,
-    number,
     page,
     search_box,
     section,
     table,
     text,
 )
+from rankframe.present.tables import number_cell
 from tests.support.page_text import read_page
 
 HOSTILE = ["<script>x</script>", "\"'><b>", "</td></tr>", "&amp; <", "</title></style></script>"]
@@ -36,7 +36,7 @@ def test_long_text_is_cut_and_whole_for_who_points_at_it() -> None:
 
 @EVERY
 def test_whatever_is_in_it_stays_text(bad: str) -> None:
-    cells = table("t", Table.from_texts([bad], [bad], [[bad, number(1.0, bad)]]), search=bad)
+    cells = table("t", Table.from_texts([bad], [bad], [[bad, number_cell(1.0, bad)]]), search=bad)
     parts = [
         text(bad), cells, note(bad), figure("<svg></svg>", bad), section("s", bad),
         search_box("s", bad, "#x tr"), fold(text(bad), note(bad)),
@@ -52,14 +52,14 @@ def test_whatever_is_in_it_stays_text(bad: str) -> None:
 
 @given(st.text())
 def test_any_text_is_read_back(content: str) -> None:
-    shown = read_page(f"<p>{text(content, most=10**6)}</p>").one("p").text
+    shown = read_page(f"<p>{text(content, limit=10**6)}</p>").one("p").text
     assert shown == plain_text(content)
 
 
 def test_numbers_are_sorted_by_their_value_and_text_by_how_it_reads() -> None:
     rows = [
-        ["b", number(0.12345), Cell("<0.0001", value=2.0, tone="good")],
-        ["a", number(None), Cell("x", value=-1.5)],
+        ["b", number_cell(0.12345), Cell("<0.0001", value=2.0, tone="good")],
+        ["a", number_cell(None), Cell("x", value=-1.5)],
     ]
     tree = read_page(table("t", Table.from_texts(["name"], ["value", "p"], rows)))
     assert tree.rows() == [["b", "0.1235", "<0.0001"], ["a", "–", "x"]]

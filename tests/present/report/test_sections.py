@@ -24,7 +24,15 @@ from rankframe.present.report.sections import (
     unjudged,
 )
 from tests.support.page_text import Element, read_page
-from tests.support.report_cases import ATTRIBUTES, MADE, RUNS, compared, material, moved_between
+from tests.support.report_cases import (
+    ATTRIBUTES,
+    FACTS,
+    INPUTS,
+    RUNS,
+    compared,
+    material,
+    moved_between,
+)
 
 NOTHING = {query: {"nowhere": 1.0} for query in RUNS["old"]}
 
@@ -125,12 +133,7 @@ def test_a_page_says_of_what_it_was_made_and_how() -> None:
     assert (said["k max"], said["test"], said["baseline"]) == ("the top 7", "t", "old")
     assert (said["made"], said["with"]) == ("2026-01-02 03:04 UTC", "rankframe 9.9")
     assert said["command"] == "rankframe report qrels.parquet old.parquet"
-    assert said["values of old"] == "0123456789ab"
-    assert len(said["judgments, whatever their order"]) > 10
-    assert table(html, "inputs").rows() == [
-        ["judgments", "qrels.parquet", "1,234", "56.8 kB", "abababababab"],
-        ["run old", "the run dict", "", "", ""],
-    ]
+    assert table(html, "inputs").rows() == [["run old", "the run dict", "", "", ""]]
 
 
 def test_every_metric_is_defined() -> None:
@@ -153,7 +156,7 @@ KNOWN = pl.DataFrame({"query_id": ["q1", "q2"], "kind": ["<i>", "new"], "traffic
 def small(texts: dict[str, str] | None = None, weight: str | None = None, **told: Any) -> Material:
     found = rf.compare(JUDGED, {"old": BEFORE, "new": AFTER}, ["ndcg@3"], baseline="old", ci=None)
     moved = moved_between(JUDGED, BEFORE, AFTER, "ndcg@3", weight=weight, **told)
-    return Material(found, {}, {"new": moved}, texts or {}, MADE, found, weight=weight)
+    return Material(found, {}, {"new": moved}, texts or {}, FACTS, INPUTS, found, weight=weight)
 
 
 def movers(of: Element) -> list[Element]:
@@ -250,5 +253,5 @@ def test_an_undefined_value_is_a_dash() -> None:
                for name, values in (("old", [1.0, None]), ("new", [2.0, 3.0]))},
         baseline="old", ci=None,
     )  # fmt: skip
-    tree = read_page(sample(Material(found, {}, {}, {}, MADE, found)))
+    tree = read_page(sample(Material(found, {}, {}, {}, FACTS, INPUTS, found)))
     assert tree.rows() == [["p", "1.0000", "2.0000"], ["q", "–", "3.0000"]]

@@ -35,7 +35,7 @@ def test_what_does_not_fit_is_left_out_and_said(found: rf.Comparison) -> None:
 
 def test_a_comparison_has_bounds_and_a_ledger(found: rf.Comparison) -> None:
     said = text(show.bounds_table(found))
-    assert all(name in said for name in ("least", "most", "if none", "if all"))
+    assert all(name in said for name in ("lower", "upper", "if none", "if all"))
     assert "not bounds" in said
     assert "queries_compared" in text(show.ledger_table(found.ledger))
 

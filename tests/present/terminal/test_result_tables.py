@@ -14,6 +14,8 @@ import rankframe as rf
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.metrics.names import resolve
 from rankframe.present.terminal import result_tables as show
+from rankframe.present.terminal.analysis_tables import ledger_table
+from rankframe.present.terminal.reference_pages import metric_page
 from rankframe.present.terminal.render import csv_text, print_line
 
 
@@ -46,7 +48,7 @@ def test_the_best_of_each_row_is_marked(results: dict[str, rf.Result]) -> None:
 
 
 def test_the_ledger_has_a_column_a_run(results: dict[str, rf.Result]) -> None:
-    shown = text(show.ledger_table(results))
+    shown = text(ledger_table(show.ledger_of(results)))
     assert "queries_evaluated" in shown
     assert "policies: " in shown
     assert "ties: doc_desc" in " ".join(shown.split())
@@ -56,7 +58,7 @@ def test_the_ledger_says_of_each_run_what_orders_it() -> None:
     qrels, docs = {"q": {"a": 1}}, pl.DataFrame({"qid": ["q"], "doc": ["a"], "pos": [1]})
     runs = {"one": docs, "two": docs.rename({"pos": "prob"})}
     results = {name: rf.evaluate(qrels, run, "map") for name, run in runs.items()}
-    shown = " ".join(text(show.ledger_table(results)).split())
+    shown = " ".join(text(ledger_table(show.ledger_of(results))).split())
     assert "one: by 'pos', the smallest first; two: by 'prob', the largest first" in shown
     assert "queries with judgments;" not in shown
 
@@ -87,7 +89,7 @@ def test_markdown_has_intervals_slices_and_what_to_know(
     low, high = found.summary.row(0)[2:4]
     assert f"<strong>0.7500</strong> ({low:.4f} to {high:.4f})" in html
     assert "<li>Intervals: 95%, bootstrap, 1,000 replicates, seed 0.</li>" in html
-    assert f"<li>n|w: {found.caveat}.</li>" in html
+    assert f"<li>n|w: {found.overview}</li>" in html
     bare = {"x": rf.evaluate(qrels, run, ["mrr"], ci=None)}
     assert "Intervals" not in show.results_text(bare, METRICS[:1], "markdown")
 
@@ -111,7 +113,7 @@ def test_runs_without_room_stand_below_and_no_number_is_broken(
 def test_a_metric_has_a_page() -> None:
     definition = METRICS[0].definition
     assert definition is not None
-    page = text(show.metric_page(definition))
+    page = text(metric_page(definition))
     assert all(word in page for word in ("written", "formula", "range", "higher is better"))
 
 
@@ -129,7 +131,10 @@ def test_csv_for_people_holds_no_formula_and_keeps_its_numbers() -> None:
 
 def test_what_a_terminal_would_obey_is_shown(qrels: pl.DataFrame, run: pl.DataFrame) -> None:
     results = {"a\x1b[2J\nb": rf.evaluate(qrels, run, "mrr")}
-    for shown in (show.summary_table(results, METRICS[:1], 100), show.ledger_table(results)):
+    for shown in (
+        show.summary_table(results, METRICS[:1], 100),
+        ledger_table(show.ledger_of(results)),
+    ):
         assert "\x1b" not in text(shown)
         assert r"a\x1b[2J\nb" in text(show.summary_table(results, METRICS[:1], 100))
 

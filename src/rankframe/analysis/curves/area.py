@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Floats
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, shown
 from rankframe.core.options import Check, is_count, is_number
 from rankframe.kernel.segments import segment_starts, spread
 
-Floats = NDArray[np.float64]
-
 _ROC, _PRECISION_RECALL = ("fpr", "tpr"), ("recall", "precision")
 # What runs along the curve, and what may stand above it.
 _AXES = (_ROC, _PRECISION_RECALL, ("k", "value"), ("k", "cg", "dcg", "ideal_dcg"))
 _CURVES = (QUERY, "by", "slice")
 _MAX_FPR = Check(lambda value: is_number(value) and 0 < value <= 1, "a number above 0 and up to 1")
-_MOST = Check(lambda value: is_count(value) and value >= 10, "a whole number of at least 10")
+_LIMIT = Check(lambda value: is_count(value) and value >= 10, "a whole number of at least 10")
 
 
 def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
-    """The area under the points of one curve.
+    """Compute the area under the points of one curve.
 
     Of ROC points, by trapezoids, as scikit-learn's `roc_auc_score`. Up to `max_fpr` only, it is
     standardised as there (McClish): 0.5 for a diagonal, 1 for a perfect curve.
     Of precision–recall points, the average precision: Σ (Rₙ − Rₙ₋₁) Pₙ, as scikit-learn's
     `average_precision_score`. (Interpolated points have a mean, `eleven_point`, and no such area.)
 
-    points: the points of one curve, as `rf.curve` returns them.
-    max_fpr: of ROC points, how far to go.
+    Args:
+        points: the points of one curve, as `rf.curve` returns them.
+        max_fpr: of ROC points, how far to go.
 
     >>> from rankframe.analysis.curves.curve import curve
     >>> from rankframe.analysis.curves.area import area_under
@@ -72,25 +71,26 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     return float((1 + (part - diagonal) / (max_fpr - diagonal)) / 2)
 
 
-def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
-    """At most so many of the points of one curve, such that a drawing of them looks the same.
+def downsample_curve(points: pl.DataFrame, limit: int = 2_000) -> pl.DataFrame:
+    """Keep some of the points of one curve, such that a drawing of them looks the same.
 
     The axis that the curve runs along is cut into bins; of each bin the first, last, lowest and
     highest points are kept, and so are the ends of the curve. A ROC curve goes up as much as along:
     its bins are of fpr + tpr, so that steep parts keep their shape too, and no point lies further
-    than 4 / most above or below the line that is drawn. Fewer points come back as they are.
+    than 4 / limit above or below the line that is drawn. Fewer points come back as they are.
 
-    points: the points of one curve, as `rf.curve` returns them.
-    most: how many to keep.
+    Args:
+        points: the points of one curve, as `rf.curve` returns them.
+        limit: how many to keep at most.
 
     >>> from rankframe.analysis.curves.area import downsample_curve
     >>> line = pl.DataFrame({"fpr": [i / 99 for i in range(100)], "tpr": [1.0] * 100})
     >>> downsample_curve(line, 10).height
     10
     """
-    _MOST.refuse("most", most)
+    _LIMIT.refuse("limit", limit)
     _check_points(points)
-    if points.height <= most:
+    if points.height <= limit:
         return points
     axes = _axes_of(points, _AXES)
     x, *heights = (_numbers(points, name) for name in axes)
@@ -99,7 +99,7 @@ def downsample_curve(points: pl.DataFrame, most: int = 2_000) -> pl.DataFrame:
         _check_order(heights[0], axes[1])
         # Up and along at once; lowest and highest are first and last.
         x, heights = x + heights[0], []
-    bins = int(most) // (2 + 2 * len(heights))
+    bins = int(limit) // (2 + 2 * len(heights))
     span = x[-1] - x[0]
     number = np.minimum((x - x[0]) / (span or 1.0) * bins, bins - 1).astype(np.int64)
     starts = segment_starts(number)

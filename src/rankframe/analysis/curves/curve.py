@@ -13,12 +13,13 @@ import polars as pl
 from rankframe.analysis.curves.area import downsample_curve
 from rankframe.analysis.curves.score_points import (
     CURVE,
-    Ints,
     precision_recall,
     read_population,
     roc,
     vertical_mean,
 )
+from rankframe.analysis.systems import look_up_attributes
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option
@@ -39,7 +40,6 @@ from rankframe.io.queries import (
     Attributes,
     By,
     read_attributes,
-    refuse_unknown_queries,
 )
 from rankframe.metrics.names import Metric, resolve
 
@@ -163,7 +163,7 @@ def curve(
         result = evaluate(
             qrels, run, metrics.metrics, by=by, queries=queries, columns=columns, **options
         )
-        return Curve.of(metrics.points(result, per_query=per_query, sliced=by is not None))
+        return Curve.from_points(metrics.points(result, per_query=per_query, sliced=by is not None))
     attributes = read_attributes(queries, by=by, columns=columns)
     judgments = open_judgments(qrels, columns, relevance=policies.relevance)
     ranking = open_run(run, policies, columns)
@@ -178,10 +178,12 @@ def curve(
     if per_query:
         points = draw(np.arange(len(population.queries)))
         query = population.queries.gather(points[CURVE]).alias(QUERY)
-        return Curve.of(points.select(query, pl.exclude(CURVE)))
-    if attributes is None:
-        return Curve.of(draw(np.zeros(len(population.queries), np.int64)).drop(CURVE))
-    return Curve.of(_draw_slices(attributes, population.queries, draw))
+        points = points.select(query, pl.exclude(CURVE))
+    elif attributes is None:
+        points = draw(np.zeros(len(population.queries), np.int64)).drop(CURVE)
+    else:
+        points = _draw_slices(attributes, population.queries, draw)
+    return Curve.from_points(points)
 
 
 def _check_options(values: Mapping[str, object], *, per_query: bool, by: object) -> None:
@@ -214,9 +216,7 @@ def _draw_slices(
 ) -> pl.DataFrame:
     """Return a curve for each slice of the queries, one way of slicing after the other."""
     frames = []
-    looked_up = attributes.look_up(queries)
-    refuse_unknown_queries(looked_up.absent, len(queries), queries)
-    for way, numbers in enumerate(looked_up.slices):
+    for way, numbers in enumerate(look_up_attributes(attributes, queries).slices):
         points = draw(numbers)
         by, names = attributes.slices[way]
         titles = [attributes.name(way, number)[1] for number in range(len(names) + 1)]
@@ -347,7 +347,7 @@ _WIDE, _HIGH, _EDGE = 420, 240, 44
 
 
 class Curve(pl.DataFrame):
-    """The points of a curve: a polars frame that a notebook also draws.
+    """Hold the points of a curve: a polars frame that a notebook also draws.
 
     >>> from rankframe.analysis.curves.curve import curve
     >>> points = curve({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "metric_at_k", ks=[1, 2])
@@ -356,11 +356,11 @@ class Curve(pl.DataFrame):
     """
 
     @classmethod
-    def of(cls, points: pl.DataFrame) -> Curve:
-        """Wrap points."""
-        same = cls.__new__(cls)
-        same._df = points._df
-        return same
+    def from_points(cls, points: pl.DataFrame) -> Curve:
+        """Wrap points, without a copy."""
+        curve = cls.__new__(cls)
+        curve._df = points._df
+        return curve
 
     def _repr_html_(self, *, _from_series: bool = False) -> str:
         return _drawing(self) + super()._repr_html_(_from_series=_from_series)

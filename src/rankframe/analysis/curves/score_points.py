@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from rankframe.core.arrays import Flags, Floats, Ints
 from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.errors import MissingQueriesError, NoOverlapError, OptionError
 from rankframe.core.messages import Option
@@ -22,11 +22,8 @@ from rankframe.engine.lookup import Lookup
 from rankframe.io.batches import some_ids
 from rankframe.io.input_table import InputTable
 from rankframe.kernel.batch import taken, text_order
-from rankframe.kernel.segments import position, segment_starts, sort_order
+from rankframe.kernel.segments import segment_starts, sort_order
 from rankframe.stats.exact import Exact, exact_sums
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # The column with the number of the curve of each point.
 CURVE: Final = "_curve"
@@ -47,7 +44,7 @@ class Population:
     # whether it is relevant
     query: Ints
     score: Floats
-    relevant: NDArray[np.bool_]
+    relevant: Flags
     # -1 where scores were negated: of distances, and of ranks
     sign: int
 
@@ -75,14 +72,14 @@ def read_population(
         )
     # Negated as they are read, so that the best of several passages is the nearest.
     run = replace(run, distance=run.distance or distance)
-    found = Lookup.of(qrels, run, policies, (), listed=True).found()
-    part = found.select()
+    matches = Lookup.from_inputs(qrels, run, policies, (), listed=True).found()
+    part = matches.select()
     order = text_order(part.queries)
     queries = taken(part.queries, order)
     relevant = part.grades > 0 if policies.rel is None else part.grades >= policies.rel
     total = np.add.reduceat(relevant, part.starts, dtype=np.int64)[order]
     missing = ~part.in_run[order]
-    if not found.counts.overlap and policies.no_overlap == "error":
+    if not matches.counts.overlap and policies.no_overlap == "error":
         key = QUERY if missing.all() else DOC
         raise NoOverlapError(key, *some_ids(run, qrels, key))
     if policies.missing == "error" and missing.any():
@@ -96,8 +93,8 @@ def read_population(
     number = np.empty(len(queries), np.int64)
     number[order] = np.where(keep, np.cumsum(keep) - 1, -1)
 
-    assert found.listing is not None  # it was requested
-    documents = found.listing.all()
+    assert matches.listing is not None  # it was requested
+    documents = matches.listing.all()
     if policies.judged_only:
         documents = documents.select(part.rank[documents.judgment] * (documents.judgment >= 0) > 0)
         # ranks are counted again, because the unjudged documents are gone
@@ -243,19 +240,15 @@ def _at_steps(tp: Ints, fp: Ints, begins: Ints, hits: Ints, nonrelevant: Ints) -
     Counts are compared, not shares: a step that falls on a point has its tpr, whatever the
     rounding. Where the curve goes straight up, the end of the line counts.
     """
-    rows = len(tp)
-    lengths = np.diff(begins, append=rows)
-    all_nonrelevant = np.repeat(nonrelevant, lengths)
-    # The first step at or after each point; each step is held by the last point at or before it.
-    step = -(-_STEPS * fp // all_nonrelevant)
-    last = np.zeros(rows, np.bool_)
-    last[begins + lengths - 1] = True
-    following = np.where(last, _STEPS + 1, np.append(step[1:], 0))
-    holder = np.repeat(np.arange(rows), following - step)
-    beyond = np.minimum(holder + 1, rows - 1)
-    width = np.where(last[holder], 1, fp[beyond] - fp[holder])
-    rise = np.where(last[holder], 0, tp[beyond] - tp[holder])
-    steps = position(np.arange(0, len(holder), _STEPS + 1), len(holder)).astype(np.int64)
-    along = steps * all_nonrelevant[holder] - _STEPS * fp[holder]
-    reached = tp[holder] + rise * along / (_STEPS * width)
-    return reached.reshape(-1, _STEPS + 1) / hits[:, None]
+    # All curves, one behind the other, along one line of whole numbers.
+    spans = _STEPS * nonrelevant + 1
+    origins = np.cumsum(spans) - spans
+    places = np.repeat(origins, np.diff(begins, append=len(tp))) + _STEPS * fp
+    steps = origins[:, None] + nonrelevant[:, None] * np.arange(_STEPS + 1)
+    # Each step lies between the last point at or before it and the next one.
+    before = np.searchsorted(places, steps.ravel(), side="right") - 1
+    after = np.minimum(before + 1, len(tp) - 1)
+    along = steps.ravel() - places[before]  # 0 at the last point of a curve
+    width = np.maximum(fp[after] - fp[before], 1)
+    reached = tp[before] + (tp[after] - tp[before]) * along / (_STEPS * width)
+    return reached.reshape(steps.shape) / hits[:, None]

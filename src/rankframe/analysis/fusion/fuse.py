@@ -24,8 +24,8 @@ from rankframe.analysis.fusion.runs import (
     open_runs,
     unscored,
 )
-from rankframe.analysis.fusion.stack import Ints
 from rankframe.analysis.fusion.training import judge_runs
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Progress, Report, Storage, takes_options
@@ -103,9 +103,7 @@ def fuse(
     policies = FusionPolicies.from_options(options)
     named = named_runs(runs)
     chosen = resolve(method, list(named), norm=norm, weights=weights)
-    fusion = Fusion.open(
-        named, chosen, policies, qrels=qrels, columns=columns, max_memory=max_memory
-    )
+    fusion = Fusion(named, chosen, policies, qrels=qrels, columns=columns, max_memory=max_memory)
     if output is None:
         return lazy_frame(RUN_SCHEMA, lambda _: fusion.collect(progress))
     return fusion.write(output, overwrite=overwrite, on_progress=progress).frame
@@ -154,7 +152,7 @@ def stack(
     def make(needed: set[str]) -> pl.DataFrame:
         if "normalised" in needed:
             method.refuse_unscored(unscored(opened))
-        loaded, columns = LoadedRuns.read(opened, policies), sorted({QUERY, RANK, "run", *needed})
+        loaded, columns = LoadedRuns(opened, policies), sorted({QUERY, RANK, "run", *needed})
 
         def frame(block: Ints) -> pl.DataFrame:
             rows = NormalisedStack(loaded.stack(block), method.norm).frame(columns)
@@ -176,21 +174,11 @@ class Written:
     frame: pl.LazyFrame
 
 
-@dataclass(frozen=True)
 class Fusion:
-    """Hold opened runs and how they are fused."""
+    """Open runs by name, and judgments, to fuse the runs; refuse what cannot be fused."""
 
-    # as they came, to be refused as outputs
-    sources: tuple[Source, ...]
-    runs: Mapping[str, InputTable]
-    qrels: InputTable | None
-    method: Method
-    policies: FusionPolicies
-    max_memory: str | int | None = None
-
-    @classmethod
-    def open(
-        cls,
+    def __init__(
+        self,
         runs: Mapping[str, Source],
         method: Method,
         policies: FusionPolicies,
@@ -198,19 +186,19 @@ class Fusion:
         qrels: Source | None = None,
         columns: Columns | None = None,
         max_memory: str | int | None = None,
-    ) -> Fusion:
-        """Open runs by name, and judgments; refuse what cannot be fused."""
+    ) -> None:
+        self.method, self.policies, self.max_memory = method, policies, max_memory
         method.check_judged(judged=qrels is not None)
         limit = limit_of(max_memory)
-        opened = open_runs(runs, policies, columns, limit)
-        method.refuse_unscored(unscored(opened))
-        judgments = None
+        self.runs = open_runs(runs, policies, columns, limit)
+        method.refuse_unscored(unscored(self.runs))
+        self.sources, inputs = [*runs.values()], [*self.runs.values()]
+        self.qrels: InputTable | None = None
         if qrels is not None:
-            judgments = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
-        inputs = [*opened.values(), *([] if judgments is None else [judgments])]
+            self.qrels = open_judgments(qrels, columns, relevance=policies.relevance, limit=limit)
+            self.sources.append(qrels)
+            inputs.append(self.qrels)
         refuse_absent_columns(columns, *inputs)
-        sources = (*runs.values(), *([] if qrels is None else [qrels]))
-        return cls(sources, opened, judgments, method, policies, max_memory)
 
     def collect(self, on_progress: Report | None = None) -> pl.DataFrame:
         """Return the fused run."""
@@ -335,10 +323,10 @@ class Recorded:
         for system, source in systems.items():
             if isinstance(source, str | os.PathLike):
                 by_place.setdefault(describe(source, "run"), system)
-        found = [
+        fused = [
             name if name in systems else by_place.get(place) for name, place in self.runs.items()
         ]
-        parts = tuple(name for name in found if name is not None)
+        parts = tuple(name for name in fused if name is not None)
         return parts if len(set(parts)) == len(self.runs) else None
 
 

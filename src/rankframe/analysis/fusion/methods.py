@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +14,13 @@ from numpy.typing import NDArray
 from rankframe.analysis.fusion.norms import NormalisedStack
 from rankframe.analysis.fusion.registry import (
     METHODS,
-    Floats,
     Learned,
     Limits,
     compute_distinct,
     registered,
 )
-from rankframe.analysis.fusion.training import Hits, Ints
+from rankframe.analysis.fusion.training import Hits
+from rankframe.core.arrays import Codes, Floats, Ints
 from rankframe.kernel.segments import position, rectangles
 
 __all__ = ["METHODS"]  # which these functions fill
@@ -42,13 +41,13 @@ _ABSENT = math.log(_LEAST / (1 - _LEAST))
 
 @registered(family="Scores", formula="min s", scored=True, synonyms=("comb_min", "combmin"))
 def min_of(documents: NormalisedStack) -> Floats:
-    """The least of a document's scores."""
+    """Take the least of a document's scores."""
     return _extreme(documents, np.minimum, np.inf)
 
 
 @registered(family="Scores", formula="max s", scored=True, synonyms=("comb_max", "combmax"))
 def max_of(documents: NormalisedStack) -> Floats:
-    """The best of a document's scores."""
+    """Take the best of a document's scores."""
     return _extreme(documents, np.maximum, -np.inf)
 
 
@@ -56,7 +55,7 @@ def max_of(documents: NormalisedStack) -> Floats:
     family="Scores", formula="median s", scored=True, synonyms=("comb_med", "combmed", "median")
 )
 def med(documents: NormalisedStack) -> Floats:
-    """The median of a document's scores; of an even number, the mean of the middle two."""
+    """Take the median of a document's scores; of an even number, the mean of the middle two."""
     scores = np.array(
         [
             np.where(documents.has_score(run), documents.scores(run), np.inf)
@@ -71,19 +70,19 @@ def med(documents: NormalisedStack) -> Floats:
 
 @registered(family="Scores", formula="Σs", scored=True, synonyms=("comb_sum", "combsum"))
 def sum_of(documents: NormalisedStack) -> Floats:
-    """The sum of a document's scores."""
+    """Add up a document's scores."""
     return documents.add_up(documents.scores)
 
 
 @registered(family="Scores", formula="Σs / n", scored=True, synonyms=("comb_anz", "combanz"))
 def anz(documents: NormalisedStack) -> Floats:
-    """The mean of a document's scores over the runs that have it (average of non-zeros)."""
+    """Average a document's scores over the runs that have it (average of non-zeros)."""
     return documents.add_up(documents.scores) / documents.score_counts
 
 
 @registered(family="Scores", formula="n · Σs", scored=True, synonyms=("comb_mnz", "combmnz"))
 def mnz(documents: NormalisedStack) -> Floats:
-    """The sum of a document's scores, times how many runs have it (multiplied by non-zeros)."""
+    """Multiply the sum of a document's scores by how many runs have it (non-zeros)."""
     return documents.add_up(documents.scores) * documents.score_counts
 
 
@@ -95,7 +94,7 @@ def mnz(documents: NormalisedStack) -> Floats:
     limits={"gamma": Limits(-100, 100)},
 )
 def gmnz(documents: NormalisedStack, *, gamma: float) -> Floats:
-    """The sum of a document's scores, times a power of how many runs have it.
+    """Multiply the sum of a document's scores by a power of how many runs have it.
 
     With gamma=0 it is `sum`, with 1 `mnz`, with -1 `anz`.
     """
@@ -107,19 +106,19 @@ def gmnz(documents: NormalisedStack, *, gamma: float) -> Floats:
     family="Scores", formula="Σ w·s", scored=True, synonyms=("weighted_sum", "linear", "convex")
 )
 def wsum(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
-    """The weighted sum of a document's scores: hybrid search's convex combination."""
+    """Add up a document's scores by weight: hybrid search's convex combination."""
     return documents.add_up(documents.scores, weights)
 
 
 @registered(family="Scores", formula="(Σw of the runs that have it) · Σs", scored=True)
 def wmnz(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
-    """The sum of a document's scores, times the weights of the runs that have it."""
+    """Multiply the sum of a document's scores by the weights of the runs that have it."""
     return documents.add_up(documents.scores) * documents.add_up(documents.has_score, weights)
 
 
 @registered(family="Scores", formula="√n · Σ w·s", scored=True)
 def mixed(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
-    """The weighted sum of a document's scores, times the root of how many runs have it."""
+    """Multiply the weighted sum of a document's scores by the root of how many runs have it."""
     factor = compute_distinct(math.sqrt, documents.score_counts)
     return documents.add_up(documents.scores, weights) * factor
 
@@ -142,11 +141,11 @@ def _extreme(documents: NormalisedStack, better: np.ufunc, worst: float) -> Floa
     limits={"k": Limits(0, 1e9)},
 )
 def rrf(documents: NormalisedStack, *, k: float = 60) -> Floats:
-    """Reciprocal rank fusion: what most hybrid search does.
+    """Add up reciprocal ranks (reciprocal rank fusion), as most hybrid search does.
 
     Cormack, Clarke and Büttcher (2009). The larger k, the less the first ranks stand out.
     """
-    return _add_up_ranks(documents, lambda rank: 1.0 / (k + rank), exact=True)
+    return _add_up_ranks(documents, lambda rank: 1.0 / (k + rank))
 
 
 @registered(
@@ -156,22 +155,22 @@ def rrf(documents: NormalisedStack, *, k: float = 60) -> Floats:
     limits={"phi": Limits(0, 1, below=True)},
 )
 def rbc(documents: NormalisedStack, *, phi: float) -> Floats:
-    """Rank-biased centroid: a reader goes on to the next rank with probability phi.
+    """Add up rank-biased weights: a reader goes on to the next rank with probability phi.
 
-    Bailey and others (2017).
+    Rank-biased centroids, by Bailey and others (2017).
     """
     return _add_up_ranks(documents, lambda rank: (1.0 - phi) * phi ** (rank - 1))
 
 
 @registered(family="Ranks", formula="n · Σ 1/r²")
 def isr(documents: NormalisedStack) -> Floats:
-    """Inverse square ranks, times how many runs have the document."""
+    """Add up inverse square ranks, times how many runs have the document."""
     return _inverse_squares(documents) * documents.stack.runs_with
 
 
 @registered(family="Ranks", formula="ln(n) · Σ 1/r²")
 def log_isr(documents: NormalisedStack) -> Floats:
-    """Inverse square ranks, times the logarithm of how many runs have the document.
+    """Add up inverse square ranks, times the logarithm of how many runs have the document.
 
     What one run alone has scores 0.
     """
@@ -181,14 +180,14 @@ def log_isr(documents: NormalisedStack) -> Floats:
 
 @registered(family="Ranks", formula="ln(n + σ) · Σ 1/r²", limits={"sigma": Limits(0, 1)})
 def logn_isr(documents: NormalisedStack, *, sigma: float = 0.01) -> Floats:
-    """Inverse square ranks as in `log_isr`; what one run alone has counts a little, by sigma."""
+    """Add up inverse square ranks as `log_isr` does; what one run alone has counts, by sigma."""
     factor = compute_distinct(lambda n: math.log(n + sigma), documents.stack.runs_with)
     return _inverse_squares(documents) * factor
 
 
 @registered(family="Ranks", formula=f"Σ points: {_BORDA}", synonyms=("borda_fuse",))
 def bordafuse(documents: NormalisedStack) -> Floats:
-    """Borda's count: each run gives its first of N documents N points, the next one less.
+    """Count points as Borda does: each run gives its first of N documents N, the next one less.
 
     What a run lacks shares the points that are left.
     """
@@ -199,19 +198,17 @@ def bordafuse(documents: NormalisedStack) -> Floats:
     family="Ranks", formula=f"Σ w·points: {_BORDA}", synonyms=("weighted_bordafuse", "wbordafuse")
 )
 def w_bordafuse(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
-    """Borda's count with a weight for each run's points."""
+    """Count points as Borda does, with a weight for each run."""
     return _add_points(documents, weights)
 
 
-def _add_up_ranks(
-    documents: NormalisedStack, value: Callable[[Any], Any], *, exact: bool = False
-) -> Floats:
-    """Add up the value of each rank (`exact`: as in `compute_distinct`)."""
-    return documents.add_up(lambda run: compute_distinct(value, documents.ranks(run), exact=exact))
+def _add_up_ranks(documents: NormalisedStack, value: Callable[[int], float]) -> Floats:
+    """Add up the value of each rank."""
+    return documents.add_up(lambda run: compute_distinct(value, documents.ranks(run)))
 
 
 def _inverse_squares(documents: NormalisedStack) -> Floats:
-    return _add_up_ranks(documents, lambda rank: 1.0 / (rank * rank), exact=True)
+    return _add_up_ranks(documents, lambda rank: 1.0 / (rank * rank))
 
 
 def _add_points(documents: NormalisedStack, weights: Sequence[float] | None = None) -> Floats:
@@ -230,7 +227,7 @@ def _add_points(documents: NormalisedStack, weights: Sequence[float] | None = No
 
 @registered(family="Votes", formula="wins − losses over all pairs (Copeland)")
 def condorcet(documents: NormalisedStack) -> Floats:
-    """Condorcet's method: a document beats another one if more runs put it above than below.
+    """Count wins as Condorcet does: more runs put a document above another one than below.
 
     Scored as Copeland does: wins minus losses over all pairs of the query's documents. A document
     that a run lacks stands below its own, and ties with others that it lacks. Equal ones are
@@ -246,7 +243,7 @@ def condorcet(documents: NormalisedStack) -> Floats:
     synonyms=("weighted_condorcet", "wcondorcet"),
 )
 def w_condorcet(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
-    """Condorcet's method with a weight for each run's votes."""
+    """Count wins as Condorcet does, with a weight for each run's votes."""
     return _copeland(documents, weights)
 
 
@@ -277,7 +274,7 @@ def _net_wins(
     places: Sequence[NDArray[np.signedinteger]],
     weights: Sequence[float] | None,
     exists: NDArray[np.int8] | None,
-) -> NDArray[np.int32]:
+) -> Codes:
     """Return wins minus losses of each document (the first axis) of several queries.
 
     Each document is compared with all below it in every query at a time, so that nothing but their
@@ -314,7 +311,7 @@ def _maps(hits: Sequence[Hits]) -> Learned:
 
 @registered(family="Trained on judgments", formula="Σ MAP of the run / r", learns=_maps)
 def mapfuse(documents: NormalisedStack, learned: Learned) -> Floats:
-    """The mean average precision of each run that has the document, divided by its rank there."""
+    """Add up the mean average precision of each run, divided by the document's rank there."""
 
     def share(run: int) -> Floats:
         rank, (precision,) = documents.ranks(run), learned[run]
@@ -329,7 +326,7 @@ def _chances(hits: Sequence[Hits], **_: object) -> Learned:
 
 @registered(family="Trained on judgments", formula="Σ P(relevant at r)", learns=_chances)
 def posfuse(documents: NormalisedStack, learned: Learned) -> Floats:
-    """The share of judged queries for which the run has a relevant document at this rank.
+    """Add up the share of judged queries with a relevant document at this rank of the run.
 
     Lists that end before the rank do not count; beyond the longest list it is 0.
     """
@@ -349,7 +346,7 @@ def posfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     limits={"window": Limits(0, 1e9, whole=True)},
 )
 def slidefuse(documents: NormalisedStack, learned: Learned, *, window: int) -> Floats:
-    """The mean chance of `posfuse` over a window of ranks on both sides, within the list."""
+    """Average the chances of `posfuse` over a window of ranks on both sides, within the list."""
 
     def mean_chance(run: int) -> Floats:
         rank, last_known = documents.ranks(run).astype(np.int64), len(learned[run])
@@ -387,7 +384,7 @@ def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
     limits={"segments": Limits(1, 100_000, whole=True)},
 )
 def probfuse(documents: NormalisedStack, learned: Learned, *, segments: int) -> Floats:
-    """Each list is cut into so many segments; the mean precision of a document's segment counts.
+    """Cut each list into segments and add up the mean precisions of a document's segments.
 
     Divided by the segment's number. Lillis and others (2006).
     """
@@ -418,7 +415,7 @@ def _doubling(hits: Sequence[Hits]) -> Learned:
     scored=True,
 )
 def segfuse(documents: NormalisedStack, learned: Learned) -> Floats:
-    """The precision of a document's segment of ranks, where segments double, times 1 + score.
+    """Multiply the precision of a document's segment of ranks by 1 + score; segments double.
 
     Shokouhi (2007).
     """
@@ -446,7 +443,7 @@ def _odds(hits: Sequence[Hits]) -> Learned:
     learns=_odds,
 )
 def bayesfuse(documents: NormalisedStack, learned: Learned) -> Floats:
-    """The log odds of relevance in each run, as if these were independent.
+    """Add up the log odds of relevance in each run, as if these were independent.
 
     Aslam and Montague (2001). Beyond rank 1000, as if the run lacked the document.
     """
@@ -459,7 +456,7 @@ def bayesfuse(documents: NormalisedStack, learned: Learned) -> Floats:
     return documents.add_up(odds)
 
 
-def _in_segment(values: Floats, ends: Ints, rank: NDArray[np.int32]) -> Floats:
+def _in_segment(values: Floats, ends: Ints, rank: Codes) -> Floats:
     """Return the value of each rank's segment; 0 beyond the last, and where there is no rank."""
     padded = np.append(values, 0.0)
     return np.where(rank > 0, padded[np.searchsorted(ends, rank)], 0.0)

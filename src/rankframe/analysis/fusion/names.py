@@ -15,7 +15,8 @@ import polars as pl
 
 from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.norms import NORMS, RAW, Norm, NormalisedStack
-from rankframe.analysis.fusion.registry import Definition, Floats, Method
+from rankframe.analysis.fusion.registry import Definition, Method
+from rankframe.core.arrays import Floats
 from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, number_of, shown

@@ -1,4 +1,4 @@
-"""Norms make the scores of different runs comparable, list by list: as methods see documents."""
+"""Norms, which make the scores of different runs comparable, list by list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.stack import Floats, Ints, Stack, StackedRun
+from rankframe.analysis.fusion.stack import Stack, StackedRun
+from rankframe.core.arrays import Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.kernel.batch import taken
 
@@ -62,28 +63,28 @@ def norm(
 
 @norm("(s − min) / (max − min)")
 def min_max(run: StackedRun) -> Floats:
-    """From 0, the least score of the list, to 1, the best."""
+    """Map the least score of the list to 0 and the best to 1."""
     best, lowest = _bounds(run)
     return _divide(run, run.scores - run.spread_to_rows(lowest), best - lowest)
 
 
 @norm("(max − s) / (max − min)")
 def min_max_inverted(run: StackedRun) -> Floats:
-    """From 0, the best score of the list, to 1, the least: where less is better."""
+    """Map the best score of the list to 0 and the least to 1: where less is better."""
     best, lowest = _bounds(run)
     return _divide(run, run.spread_to_rows(best) - run.scores, best - lowest)
 
 
 @norm("s / max")
 def max_norm(run: StackedRun) -> Floats:
-    """A share of the best score of the list."""
+    """Divide by the best score of the list."""
     best, _ = _bounds(run)
     return _divide(run, run.scores, best)
 
 
 @norm("(s − min) / (Σs − L·min)")
 def sum_norm(run: StackedRun) -> Floats:
-    """From 0, the least score of the list, so that all add up to 1."""
+    """Map the least score of the list to 0, so that all add up to 1."""
     scores, (_, lowest) = run.scores, _bounds(run)
     total = np.add.reduceat(scores, run.ranked.starts) if len(scores) else lowest
     divisors = total - lowest * run.ranked.lengths
@@ -92,7 +93,7 @@ def sum_norm(run: StackedRun) -> Floats:
 
 @norm("(s − mean) / σ")
 def zmuv(run: StackedRun) -> Floats:
-    """Standard deviations above the mean score of the list: zero mean, unit variance."""
+    """Count standard deviations above the mean score of the list: zero mean, unit variance."""
     scores, (_, lowest) = run.scores, _bounds(run)
     if not len(scores):
         return scores
@@ -107,7 +108,7 @@ def zmuv(run: StackedRun) -> Floats:
 
 @norm("1 − (r − 1)/L", scored=False)
 def rank_norm(run: StackedRun) -> Floats:
-    """From 1 at rank 1 down to 1/L at the last, whatever the scores."""
+    """Count from 1 at rank 1 down to 1/L at the last, whatever the scores."""
     return 1.0 - (run.ranks - 1) / run.spread_to_rows(run.list_lengths)
 
 
@@ -159,7 +160,7 @@ class NormalisedStack:
         """Return the numbers of the runs."""
         return range(len(self.stack.runs))
 
-    def ranks(self, run: int) -> NDArray[np.int32]:
+    def ranks(self, run: int) -> Codes:
         """Return the rank of each document in a run; 0 where the run lacks it."""
         return self.stack.runs[run].document_ranks
 
@@ -173,13 +174,13 @@ class NormalisedStack:
             self._scores[run] = self._normalise(run)
         return self._scores[run]
 
-    def has_score(self, run: int) -> NDArray[np.bool_]:
+    def has_score(self, run: int) -> Flags:
         """Return which documents have a score in a run; some norms give one to all documents."""
         has_document = self.stack.runs[run].has_document
         return np.ones(self.height, np.bool_) if self._scores_all else has_document
 
     @property
-    def score_counts(self) -> NDArray[np.int32]:
+    def score_counts(self) -> Codes:
         """Return in how many runs each document has a score."""
         if self._scores_all:
             return np.full(self.height, len(self.runs), np.int32)
@@ -217,24 +218,19 @@ class NormalisedStack:
     def _frame_of_run(self, run: int, columns: Collection[str]) -> pl.DataFrame:
         stack, listed = self.stack, self.stack.runs[run]
         rows = np.flatnonzero(listed.has_document)
-
-        def score() -> Floats | None:
-            if listed.ranked.score is None:
-                return None
-            return listed.spread_to_documents(listed.ranked.score)[rows]
-
+        score = listed.ranked.score
         makers: dict[str, Callable[[], Any]] = {
             QUERY: lambda: taken(stack.queries, stack.code[rows]),
             DOC: lambda: stack.taken(rows),
             "run": lambda: stack.names[run],
             RANK: lambda: self.ranks(run)[rows],
-            SCORE: score,
+            SCORE: lambda: None if score is None else listed.spread_to_documents(score)[rows],
             "normalised": lambda: self.scores(run)[rows],
             "length": lambda: self.list_lengths(run)[rows],
             "runs_with": lambda: stack.runs_with[rows],
             "candidates": lambda: stack.lengths[stack.code[rows]],
         }
         with np.errstate(over="ignore", invalid="ignore"):
-            made = {column: makers[column]() for column in columns}
+            values = {column: makers[column]() for column in columns}
         types = {column: STACKED_FRAME.columns[column].type for column in columns}
-        return pl.DataFrame({"_document": rows, **made}).cast({"_document": pl.Int64, **types})
+        return pl.DataFrame({"_document": rows, **values}).cast({"_document": pl.Int64, **types})

@@ -10,6 +10,7 @@ from rankframe.core.options import (
     Duplicates,
     Options,
     Order,
+    PairPolicies,
     Policies,
     Ranks,
     StorageOptions,
@@ -36,7 +37,7 @@ class FusionPolicies(Options):
     relevance: float | None = same_option(Policies, "relevance")
     order: Order = same_option(Policies, "order")
     ranks: Ranks = same_option(Policies, "ranks")
-    ties: Ties = same_option(Policies, "ties")
+    ties: Ties = same_option(PairPolicies, "ties")
     duplicates: Duplicates = same_option(Policies, "duplicates")
     unit: Unit = same_option(Policies, "unit")
     unit_ranks: UnitRanks = same_option(Policies, "unit_ranks")

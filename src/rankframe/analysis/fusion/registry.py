@@ -14,16 +14,15 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.norms import Norm, NormalisedStack
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.analysis.fusion.training import Hits
+from rankframe.core.arrays import AnyInts, Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 
 P = ParamSpec("P")
-Floats: TypeAlias = NDArray[np.float64]
 # What a trained method learned of each run.
 Learned: TypeAlias = Sequence[Floats]
 
@@ -194,23 +193,16 @@ class registered(Facts):  # noqa: N801 (a decorator)
         return function
 
 
-def compute_distinct(
-    function: Callable[[Any], Any], numbers: NDArray[np.integer], *, exact: bool = False
-) -> Floats:
+def compute_distinct(function: Callable[[Any], float], numbers: AnyInts) -> Floats:
     """Compute a function of whole numbers from 1 on; 0 where they are 0.
 
     Each distinct number is computed once, by itself: in a column of numpy, the last bit of a power
-    or a logarithm can depend on where it stands. With `exact`, the function adds, multiplies and
-    divides only, so that all numbers are computed at once.
+    or a logarithm can depend on where it stands.
     """
     last = int(numbers.max(initial=0))
     if last > _DENSE + len(numbers):  # ranks as they were given, with gaps
         distinct, numbers = np.unique(numbers, return_inverse=True)
     else:
         distinct = np.arange(last + 1)
-    if exact:
-        values = np.zeros(len(distinct))
-        values[distinct > 0] = function(distinct[distinct > 0].astype(np.float64))
-    else:
-        values = np.array([function(number) if number else 0.0 for number in distinct.tolist()])
+    values = np.array([function(number) if number else 0.0 for number in distinct.tolist()])
     return values[numbers]

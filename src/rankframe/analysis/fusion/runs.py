@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.fusion.stack import Ints, Stack, stack_runs
+from rankframe.analysis.fusion.stack import Stack, stack_runs
 from rankframe.core.allocators import trim
+from rankframe.core.arrays import Ints
 from rankframe.core.columns import QUERY, RANK, SCORE
 from rankframe.core.errors import (
     DuplicateError,
@@ -38,7 +38,7 @@ from rankframe.io.inputs import Columns, Source, in_units
 from rankframe.io.opening import open_table
 from rankframe.io.scratch import scratch_folder
 from rankframe.kernel.batch import as_text, taken, text_order
-from rankframe.kernel.matching import QueryIndex, group_equal
+from rankframe.kernel.matching import QueryIndex
 
 # Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included:
 # 110 were measured, and partitions have temporary files beside them.
@@ -102,32 +102,20 @@ def unscored(runs: Mapping[str, InputTable]) -> tuple[str, ...]:
     return tuple(name for name, run in runs.items() if SCORE not in run.mapping)
 
 
-@dataclass(frozen=True)
 class LoadedRuns:
-    """Hold runs in memory, and where each has the rows of a query."""
+    """Read all rows of runs, and find the rows of each query."""
 
-    inputs: Mapping[str, InputTable]
-    rankings: tuple[QueryIndex, ...]
-    policies: FusionPolicies
-    # the queries of all runs, as text and in byte order
-    queries: pl.Series
-    # for each run, the number that each of these queries has in its ranking; -1: the run lacks it
-    numbers: tuple[Ints, ...]
-
-    @classmethod
-    def read(cls, runs: Mapping[str, InputTable], policies: FusionPolicies) -> LoadedRuns:
-        """Read all rows of all runs."""
-
+    def __init__(self, runs: Mapping[str, InputTable], policies: FusionPolicies) -> None:
         def read_run(name: str, run: InputTable, frame: pl.LazyFrame) -> QueryIndex:
             with naming_the_run(repr(name)):
                 return index_ranking(Batches(run, _cut_kept_ranks(frame, policies)).whole())
 
-        inputs = tuple(runs.values())
+        self.inputs, self.policies, tables = runs, policies, tuple(runs.values())
         # A run is indexed while the next one is read.
         with ThreadPoolExecutor(2) as pool:
-            rankings = tuple(pool.map(read_run, runs, inputs, comparable(*inputs)))
-        queries, numbers = _all_queries(rankings)
-        return cls(runs, rankings, policies, queries, numbers)
+            self.rankings = tuple(pool.map(read_run, runs, tables, comparable(*tables)))
+        # The queries of all runs as text, in byte order, and the number of each in each ranking.
+        self.queries, self.numbers = _all_queries(self.rankings)
 
     @cached_property
     def lengths(self) -> Ints:
@@ -176,32 +164,29 @@ class LoadedRuns:
         return error
 
 
-@dataclass(frozen=True)
 class PartitionedRuns:
-    """Hold runs in temporary files, partitioned by query; `partitions` reads them any number of
-    times.
-    """
+    """Write the rows of runs to temporary files, partitioned by query, to be read repeatedly."""
 
-    splits: Mapping[str, HashedInput]
-    # the number of rows of each run
-    counts: Mapping[str, int]
-    policies: FusionPolicies
-    folder: Path
-
-    @classmethod
-    def write(
-        cls, runs: Mapping[str, InputTable], policies: FusionPolicies, partitions: int, folder: Path
-    ) -> PartitionedRuns:
-        """Write the rows of all runs to files."""
+    def __init__(
+        self,
+        runs: Mapping[str, InputTable],
+        policies: FusionPolicies,
+        partitions: int,
+        folder: Path,
+    ) -> None:
+        self.policies, self.folder = policies, folder
+        # the rows of each run, and their number
+        self.splits: dict[str, HashedInput] = {}
+        self.counts: dict[str, int] = {}
         at_once = bytes_at_once(*runs.values())
-        counts, splits = {}, {}
         for number, (name, run) in enumerate(runs.items()):
             with naming_the_run(repr(name)):
-                counts[name] = count_rows(run)
-                if not counts[name]:
+                self.counts[name] = count_rows(run)
+                if not self.counts[name]:
                     raise EmptyInputError(run.role, run.name)
-                splits[name] = HashedInput.write(run, folder / f"run-{number}", partitions, at_once)
-        return cls(splits, counts, policies, folder)
+                self.splits[name] = HashedInput.write(
+                    run, folder / f"run-{number}", partitions, at_once
+                )
 
     @property
     def rows(self) -> int:
@@ -221,7 +206,7 @@ class PartitionedRuns:
                 parts[name] = part_of(frame, "run")
                 del frame
             if sum(rows_read.values()) > before:
-                yield LoadedRuns.read(parts, self.policies)
+                yield LoadedRuns(parts, self.policies)
             del parts
             trim()
         for name, count in self.counts.items():
@@ -249,10 +234,10 @@ def load_runs(
     inputs = list(runs.values())
     partitions = count_partitions(inputs, [ROW_BYTES] * len(inputs), max_memory)
     if partitions == 1:
-        yield LoadedRuns.read(runs, policies)
+        yield LoadedRuns(runs, policies)
         return
     with scratch_folder() as folder:
-        yield PartitionedRuns.write(runs, policies, partitions, folder)
+        yield PartitionedRuns(runs, policies, partitions, folder)
 
 
 def _cut_kept_ranks(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFrame:
@@ -264,24 +249,15 @@ def _cut_kept_ranks(frame: pl.LazyFrame, policies: FusionPolicies) -> pl.LazyFra
 
 def _all_queries(rankings: Sequence[QueryIndex]) -> tuple[pl.Series, tuple[Ints, ...]]:
     """Return the queries of all runs in byte order, and their numbers in each run (-1: none)."""
-    queries = [ranking.queries for ranking in rankings]
-    first = queries[0]
-    if all(len(other) == len(first) and (other == first).all() for other in queries[1:]):
-        names = as_text(first)
-        order = text_order(names)
-        return taken(names, order).alias(QUERY), (order,) * len(rankings)
-    joined = pl.concat(queries, rechunk=True)
-    keys = np.concatenate([ranking.hashes for ranking in rankings])
-    heads = group_equal(keys, joined)
-    distinct = np.flatnonzero(heads == np.arange(len(heads)))
-    names = as_text(taken(joined, distinct))
-    order = text_order(names)
-    place = np.empty(len(heads), np.int64)
-    place[distinct[order]] = np.arange(len(distinct))
+    names = [as_text(ranking.queries).alias(QUERY) for ranking in rankings]
+    if all(own.equals(names[0]) for own in names):
+        order = text_order(names[0])
+        return taken(names[0], order), (order,) * len(names)
+    queries = pl.concat(names).unique()
+    queries = taken(queries, text_order(queries))
     numbers: list[Ints] = []
-    end = 0
-    for own in queries:
-        begin, end = end, end + len(own)
-        numbers.append(np.full(len(distinct), -1))
-        numbers[-1][place[heads[begin:end]]] = np.arange(len(own))
-    return taken(names, order).alias(QUERY), tuple(numbers)
+    for own in names:
+        numbered = own.to_frame().with_row_index("_row")
+        rows = queries.to_frame().join(numbered, on=QUERY, how="left", maintain_order="left")
+        numbers.append(rows["_row"].cast(pl.Int64).fill_null(-1).to_numpy())
+    return queries, tuple(numbers)

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.frames.pair_sides import Side
 from rankframe.kernel.batch import Batch, Ids, as_text, taken
@@ -24,9 +25,6 @@ from rankframe.kernel.duplicates import deduplicate_batch
 from rankframe.kernel.matching import group_equal
 from rankframe.kernel.ranking import RankedBatch, kept_ranks, order_by_score
 from rankframe.kernel.segments import number_segments, position, ranges, segment_lengths, spread
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class StackedRun:
     # the queries that have a list; None: all
     queries: Ints | None
     # the rank of each row
-    ranks: NDArray[np.int32]
+    ranks: Codes
     # the number of documents that all runs have for the query of each list
     candidates: Ints
     # the row of each document of the stack; one beyond the last: the run lacks it
@@ -61,12 +59,12 @@ class StackedRun:
         return self.ranks[ends - 1].astype(np.int64)
 
     @cached_property
-    def has_document(self) -> NDArray[np.bool_]:
+    def has_document(self) -> Flags:
         """Return whether the run has each document of the stack."""
         return self.rows < self.height
 
     @cached_property
-    def document_ranks(self) -> NDArray[np.int32]:
+    def document_ranks(self) -> Codes:
         """Return the rank of each document of the stack; 0 where the run lacks it."""
         return self.spread_to_documents(self.ranks)
 
@@ -104,7 +102,7 @@ class Stack:
         return segment_lengths(self.starts, self.height)
 
     @cached_property
-    def code(self) -> NDArray[np.int32]:
+    def code(self) -> Codes:
         """Return the number of each document's query."""
         return number_segments(self.starts, self.height)
 
@@ -113,12 +111,12 @@ class Stack:
         """Return the id of each document."""
         return as_text(taken(self.ids, self.heads))
 
-    def taken(self, rows: NDArray[np.integer]) -> pl.Series:
+    def taken(self, rows: AnyInts) -> pl.Series:
         """Return the ids of these documents."""
         return as_text(taken(self.ids, self.heads[rows]))
 
     @cached_property
-    def runs_with(self) -> NDArray[np.int32]:
+    def runs_with(self) -> Codes:
         """Return the number of runs that have each document."""
         count = np.zeros(self.height, np.int32)
         for run in self.runs:
@@ -222,7 +220,7 @@ def _stack_unique(
     return Stack(names, as_text(queries), starts, ids, heads, tuple(runs))
 
 
-def _rank(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, NDArray[np.int32]]:
+def _rank(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, Codes]:
     """Return the rows of a run best first, within the depth, and their ranks."""
     kept = policies.ranks == "kept" or policies.keeps_chunk_ranks
     ranked = RankedBatch.from_batch(side.batch, policies.ties, None if kept else policies.depth)
@@ -241,7 +239,7 @@ def _keep_best_chunks(side: Side, policies: FusionPolicies) -> Side:
     return replace(side, batch=best)
 
 
-def _query_codes(ranked: RankedBatch, side: Side) -> NDArray[np.integer]:
+def _query_codes(ranked: RankedBatch, side: Side) -> AnyInts:
     """Return the number of each row's query, among the queries of all runs."""
     code = number_segments(ranked.starts, ranked.height)
     return code if side.has is None else side.has[code]

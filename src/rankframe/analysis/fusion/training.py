@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
+from rankframe.core.arrays import Floats, Ints
 from rankframe.core.columns import QUERY, RANK
 from rankframe.core.errors import naming_the_run
 from rankframe.core.options import Policies
@@ -20,8 +20,6 @@ from rankframe.engine.lazy_frames import judge
 from rankframe.io.input_table import InputTable
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact, exact_sum
-
-Ints = NDArray[np.int64]
 
 HIT_SCHEMA: dict[str, Any] = {"length": pl.Int64, "rank": pl.Int64, "count": pl.Int64}
 
@@ -63,7 +61,7 @@ class Hits:
         counts = self.relevant["count"][inside]
         return np.bincount(segment[inside], counts, minlength=len(ends)).astype(np.int64)
 
-    def chances(self) -> NDArray[np.float64]:
+    def chances(self) -> Floats:
         """Return for each rank the share of the lists reaching it that have a relevant document.
 
         Ranks go from 1 to the length of the longest list.
@@ -125,7 +123,7 @@ def judge_runs(
                 frame = judge(qrels, run, **options)
                 documents = frame.select(QUERY, RANK, "relevant", "retrieved").collect()
             if method in (None, "mapfuse"):
-                precision = evaluation.evaluate(qrels, run).join().values
+                precision = evaluation.evaluate(qrels, run).join()
         judged.append(JudgedRun(documents, precision))
     return judged
 

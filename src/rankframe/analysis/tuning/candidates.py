@@ -5,9 +5,9 @@ A grid has the values of parameters, and the weights, that are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -53,6 +53,8 @@ class Candidate:
     weights: tuple[float, ...] | None = None
     # a user's own method, with the name `method`
     expression: pl.Expr | None = field(default=None, compare=False)
+    # how many steps make 1, where other weights are searched for
+    denominator: int | None = None
 
     @property
     def method_like(self) -> str | pl.Expr:
@@ -76,25 +78,7 @@ class Candidate:
         return resolve(self.method_like, runs, norm=self.norm)
 
 
-@dataclass(frozen=True)
-class Family:
-    """Hold candidates that differ in nothing but their weights."""
-
-    candidate: Candidate
-    # the weights that are tried, or equal ones where they are searched for; None: no weights
-    weights: tuple[tuple[float, ...], ...] | None = None
-    # how many steps make 1, where weights are searched for
-    denominator: int | None = None
-
-    def candidates(self) -> Iterator[Candidate]:
-        """Yield each candidate; a single one where weights are searched for."""
-        if self.weights is None:
-            yield self.candidate
-        for weights in self.weights or ():
-            yield replace(self.candidate, weights=weights)
-
-
-def list_families(
+def list_candidates(
     methods: object,
     norms: object,
     grid: Grid | None,
@@ -102,7 +86,7 @@ def list_families(
     *,
     budget: int,
     folds: int,
-) -> list[Family]:
+) -> list[Candidate]:
     """List what is tried, ordered by method, norm and parameters; refuse what is no fusion."""
     if grid is not None and not isinstance(grid, Mapping):
         example = '{"k": [10, 60]}'
@@ -112,24 +96,23 @@ def list_families(
     named = [norm_named(name) for name in _texts("norms", norms)]
     norm_names = [RAW if norm is None else norm.name for norm in named]
     _check_grid(grid, varied)
-    listed, denominator = _all_weights(grid, len(runs), budget)
-    families: list[Family] = []
+    all_weights, denominator = _all_weights(grid, len(runs), budget)
+    candidates: list[Candidate] = []
     for definition, fixed in varied:
-        weights, steps = (listed, denominator) if definition.weighted else (None, None)
+        choices, steps = (all_weights, denominator) if definition.weighted else ((None,), None)
         if WEIGHTS in fixed:
-            weights, steps = _weight_lists([fixed[WEIGHTS]], len(runs)), None
+            choices, steps = _weight_lists([fixed[WEIGHTS]], len(runs)), None
         names = [name for name in definition.parameters if name != WEIGHTS]
         values = [[fixed[n]] if n in fixed else _parameter_values(n, grid) for n in names]
         for norm, *combination in product(norm_names if definition.scored else [None], *values):
             parameters = tuple(zip(names, combination, strict=True))
-            candidate = Candidate(
-                definition.name, norm, parameters, expression=definition.expression
-            )
-            families.append(Family(candidate, weights, steps))
-    for family in families:
-        for candidate in family.candidates():
-            candidate.resolve(runs)
-    return families
+            candidates += [
+                Candidate(definition.name, norm, parameters, weights, definition.expression, steps)
+                for weights in choices
+            ]
+    for candidate in candidates:
+        candidate.resolve(runs)
+    return candidates
 
 
 def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, Any]]]:

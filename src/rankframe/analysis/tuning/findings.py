@@ -15,9 +15,9 @@ import polars as pl
 
 from rankframe.analysis.compare import correct_rows
 from rankframe.analysis.comparison import WARNING
-from rankframe.analysis.differences import AlignedValues, Row, Setup
+from rankframe.analysis.differences import AlignedValues, Row, Setup, draw_replicates
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.systems import System, lacks
+from rankframe.analysis.systems import Systems
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
 from rankframe.core.columns import QUERY
@@ -34,8 +34,7 @@ from rankframe.stats.intervals import finish_average
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("fusion", "norm", "method", "run", "baseline"), pl.String),
     **dict.fromkeys(("metric", "by", "slice"), pl.String),
-    **dict.fromkeys(("fold", "folds", "queries", "wins", "ties", "losses"), pl.Int64),
-    **dict.fromkeys(("undefined",), pl.Int64),
+    **dict.fromkeys(("fold", "folds", "queries", "wins", "ties", "losses", "undefined"), pl.Int64),
     **dict.fromkeys(("as_good", "single", "small"), pl.Boolean),
     "weights": pl.List(pl.Float64),
 }
@@ -212,12 +211,12 @@ class Findings:
         return pl.DataFrame({QUERY: self.queries, "fold": self.folds.numbers + 1, **values})
 
     def ledger(
-        self, systems: Mapping[str, System], shared: SharedPolicies, fusing: FusionPolicies
+        self, systems: Systems, shared: SharedPolicies, fusing: FusionPolicies
     ) -> pl.DataFrame:
         """Return the ledger: item, value, note."""
         ledgers = {
             name: [] if system.ledger is None else system.ledger.rows()  # allowed: few
-            for name, system in systems.items()
+            for name, system in systems.by_name.items()
         }
         counted = int(self.folds.complete.sum())
         first = next(iter(ledgers.values()))
@@ -249,7 +248,7 @@ class Findings:
         for name in ("baseline", "unpaired"):
             del policies[name]
         done = "left out for all" if shared.missing == "skip" else "scored 0"
-        missing = [lack for lack in lacks(systems, [self.metric]) if lack.many]
+        missing = [lack for lack in systems.lacks if lack.many]
         warnings = [str(replace(lack, done=done)) for lack in missing]
         if counted < SMALL:
             few = f"{number_of(counted, 'query')} to tune by: too few to say much of others"
@@ -269,7 +268,7 @@ class Findings:
         complete = self.folds.complete
         terms = {name: replace(terms, defined=complete) for name, terms in systems.items()}
         aligned = AlignedValues.from_terms(self.metric, terms)
-        return aligned.draw(self._hashes, self.setup.intervals)
+        return draw_replicates([aligned], self._hashes, self.setup.intervals)[0]
 
     def _finish(self, ratio: float, queries: int) -> float | None:
         if np.isnan(ratio):

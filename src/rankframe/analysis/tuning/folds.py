@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankframe.core.arrays import Flags, Ints
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Check, is_count
 from rankframe.engine.accumulator import Terms
 from rankframe.stats.bootstrap import Hashes, random_words
 from rankframe.stats.exact import Exact, exact_sum
-
-Flags = NDArray[np.bool_]
 
 # What `folds` takes.
 FOLDS = Check(lambda value: is_count(value) and value >= 2, "a whole number of at least 2")
@@ -31,7 +30,7 @@ _FAR = 1 << 40
 _ROUNDING = 1e-12  # more than the rounding error of an average
 
 
-def deal(hashes: Hashes, folds: int, seed: int) -> NDArray[np.int64]:
+def deal(hashes: Hashes, folds: int, seed: int) -> Ints:
     """Return the number of each query's fold, by the hashes of their ids.
 
     Folds do not depend on the order of queries, and their sizes differ by one query at most.
@@ -56,24 +55,19 @@ class QueryValues:
     # only of a trained fusion, by fold: the values of what was trained without that fold as well
     without: tuple[Terms, ...] | None = None
 
-    @property
-    def all_terms(self) -> tuple[Terms, ...]:
-        """Return the values of everything that was trained."""
-        return (self.terms, *(self.without or ()))
-
 
 @dataclass(frozen=True, eq=False)
 class Folds:
     """Hold the fold of each query; queries that are not complete do not count."""
 
-    numbers: NDArray[np.int64]
+    numbers: Ints
     count: int
     # whether everything is defined for the query
     complete: Flags
 
     def limit_to(self, values: Sequence[QueryValues]) -> Folds:
         """Leave out the queries for which any of these values is undefined."""
-        defined = (terms.defined for fusion in values for terms in fusion.all_terms)
+        defined = (terms.defined for v in values for terms in (v.terms, *(v.without or ())))
         return replace(self, complete=np.logical_and.reduce([self.complete, *defined]))
 
     def refuse_empty(self) -> None:

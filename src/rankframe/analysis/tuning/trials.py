@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations_with_replacement
 
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.registry import Method
-from rankframe.analysis.fusion.training import Hits, JudgedRun, judge_runs
-from rankframe.analysis.tuning.candidates import Candidate, Family
+from rankframe.analysis.fusion.training import Hits, JudgedRun
+from rankframe.analysis.tuning.candidates import Candidate
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.folds import Folds, QueryValues, goodness
 from rankframe.analysis.tuning.weights import (
@@ -23,27 +21,6 @@ from rankframe.analysis.tuning.weights import (
     starting_points,
     weights_of,
 )
-from rankframe.io.input_table import InputTable
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """Hold what trained candidates learn from; runs are judged when that is first needed."""
-
-    qrels: InputTable
-    runs: Mapping[str, InputTable]
-    policies: FusionPolicies
-    queries: pl.Series
-    folds: Folds
-
-    def hits_without(self, folds: Collection[int]) -> list[Hits]:
-        """Return the hits of each run in the queries of all other folds."""
-        other = self.queries.filter(pl.Series(~np.isin(self.folds.numbers, list(folds))))
-        return [run.count(other) for run in self._judged]
-
-    @cached_property
-    def _judged(self) -> list[JudgedRun]:
-        return judge_runs(self.qrels, self.runs, self.policies)
 
 
 @dataclass(frozen=True)
@@ -60,26 +37,28 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Hold the values of candidates that were tried."""
+    """Try candidates, and hold their values in every query."""
 
     # of the runs
     names: Sequence[str]
     evaluator: Evaluator
+    queries: pl.Series
     folds: Folds
-    training: Training
+    # judges the runs, which trained candidates learn from
+    judge: Callable[[], Sequence[JudgedRun]]
     budget: int
     seed: int
     values: dict[Candidate, QueryValues] = field(default_factory=dict)
 
-    def run(self, families: Sequence[Family], baseline: Candidate) -> list[Trial]:
-        """Try a baseline and all candidates; search for weights that families do not list."""
-        listed = [c for f in families if f.denominator is None for c in f.candidates()]
+    def run(self, candidates: Sequence[Candidate], baseline: Candidate) -> list[Trial]:
+        """Try a baseline and all candidates, and search for weights that are not listed."""
+        listed = [candidate for candidate in candidates if candidate.denominator is None]
         self.evaluate([baseline, *listed])
         everywhere = frozenset(range(self.folds.count))
         known_to: dict[Candidate, frozenset[int]] = dict.fromkeys(listed, everywhere)
-        for family in families:
-            if family.denominator is not None:
-                for candidate, folds in self._search(family, family.denominator):
+        for searched in candidates:
+            if searched.denominator is not None:
+                for candidate, folds in self._search(searched, searched.denominator):
                     known_to[candidate] = known_to.get(candidate, frozenset()) | folds
         return [Trial(c, self.values[c], folds) for c, folds in known_to.items()]
 
@@ -105,7 +84,11 @@ class Trials:
         """
         folds = range(self.folds.count)
         unseen = [frozenset(pair) for pair in combinations_with_replacement(folds, 2)]
-        trained = [method.train(self.training.hits_without(pair)) for pair in unseen]
+        judged = self.judge()
+        trained = [
+            method.train(count_hits_without(pair, judged, self.queries, self.folds))
+            for pair in unseen
+        ]
         terms = dict(zip(unseen, self.evaluator.evaluate(trained), strict=True))
         without = (
             self.folds.join([terms[frozenset((fold, other))] for other in folds]) for fold in folds
@@ -115,7 +98,7 @@ class Trials:
         )
 
     def _search(
-        self, family: Family, denominator: int
+        self, searched: Candidate, denominator: int
     ) -> Iterator[tuple[Candidate, frozenset[int]]]:
         """Yield the candidates of a search for each fold without it, and of one over all folds.
 
@@ -127,7 +110,7 @@ class Trials:
         averages: dict[Point, list[float]] = {}
 
         def candidate_at(point: Point) -> Candidate:
-            return replace(family.candidate, weights=weights_of(point, denominator))
+            return replace(searched, weights=weights_of(point, denominator), denominator=None)
 
         def evaluate(points: Sequence[Point]) -> None:
             new = {point: candidate_at(point) for point in points if point not in averages}
@@ -143,3 +126,11 @@ class Trials:
         for point in averages:
             found_by = (fold for fold in range(folds) if point in sets[fold])
             yield candidate_at(point), frozenset(found_by)
+
+
+def count_hits_without(
+    unseen: Collection[int], runs: Sequence[JudgedRun], queries: pl.Series, folds: Folds
+) -> list[Hits]:
+    """Return the hits of each run in the queries of all but the unseen folds."""
+    training_queries = queries.filter(pl.Series(~np.isin(folds.numbers, list(unseen))))
+    return [run.count(training_queries) for run in runs]

@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Unpack
+from functools import cache, partial
+from typing import Unpack
 
 import numpy as np
 
+from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
-from rankframe.analysis.systems import Runs, evaluate_runs, refuse_unshared
-from rankframe.analysis.tuning.candidates import Candidate, Family, Grid, list_families
+from rankframe.analysis.fusion.training import judge_runs
+from rankframe.analysis.systems import (
+    Runs,
+)
+from rankframe.analysis.tuning.candidates import Candidate, Grid, list_candidates
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.analysis.tuning.folds import FOLDS, Folds, QueryValues, deal
 from rankframe.analysis.tuning.outcome import Tuning
-from rankframe.analysis.tuning.trials import Training, Trials
-from rankframe.core.columns import QUERY
+from rankframe.analysis.tuning.trials import Trials
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import (
@@ -38,7 +42,6 @@ from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.memory import estimated_need, for_rows, limit_for, limit_of, size_text
 from rankframe.io.inputs import Columns, Source
-from rankframe.io.queries import QueryAttributes, read_attributes, refuse_unknown_queries
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
@@ -128,61 +131,45 @@ def tune(
     setup.check_metrics([tuned_by])
     sources = named_runs(runs)
     names = tuple(sources)
-    families = list_families(methods, norms, grid, names, budget=budget, folds=folds)
-    attributes = read_attributes(queries, weight=weight, metrics=[tuned_by], columns=columns)
+    candidates = list_candidates(methods, norms, grid, names, budget=budget, folds=folds)
     # A query that a run lacks is left out for all later, when it is known what each run lacks.
     missing = "error" if shared.missing == "error" else "zero"
     policies = replace(shared.each, missing=missing)
     # Where memory is short, indexes of runs are not kept beside the runs.
     again = max_memory is None
-    requested = Runs(qrels, sources, policies, columns, max_memory, progress, again=again)
-    systems, cached = evaluate_runs(requested, [tuned_by], attributes=attributes)
-    if shared.missing == "zero_if_few":
-        refuse_unshared(systems)
-    judgments, inputs = cached.left, dict(zip(names, cached.rights, strict=True))
-    ids = systems[names[0]].values[QUERY]
-    of_queries = QueryAttributes() if attributes is None else attributes.look_up(ids)
-    refuse_unknown_queries(of_queries.absent, len(ids), ids)
-    if tuned_by.average == "weighted":
-        of_queries.refuse_unweighted(len(ids))
+    systems = SystemInputs(
+        {}, Runs(qrels, sources, policies, columns, max_memory, progress, again=again), [tuned_by],
+        unpaired="error", missing=shared.missing, queries=queries, weight=weight, columns=columns,
+    ).evaluate()  # fmt: skip
+    assert systems.tables is not None  # runs were evaluated
+    judgments, inputs = systems.tables.left, dict(zip(names, systems.tables.rights, strict=True))
+    ids, weights = systems.queries, systems.attributes.weights
     single_runs = {
-        name: QueryValues(Terms.of(tuned_by, system.computed, of_queries.weights))
-        for name, system in systems.items()
+        name: QueryValues(Terms.from_values(tuned_by, system.computed, weights))
+        for name, system in systems.by_name.items()
     }
     kept = np.ones(len(ids), np.bool_)
     if shared.missing == "skip":
-        for system in systems.values():
+        for system in systems.by_name.values():
             kept &= (system.values[system.evidence[0]] > 0).to_numpy()
     dealt = Folds(deal(hash_ids(ids), folds, intervals.seed), folds, kept)
     dealt = dealt.limit_to(list(single_runs.values()))
     dealt.refuse_empty()
-    for family in families:
-        next(family.candidates()).resolve(names).refuse_unscored(unscored(inputs))
-    limits = limit_runs(
-        count_values(families, names, budget, folds),
+    without_scores = unscored(inputs)
+    for candidate in candidates:
+        candidate.resolve(names).refuse_unscored(without_scores)
+    run_bytes, rank_bytes = limit_runs(
+        count_values(candidates, names, budget, folds),
         len(ids),
         estimated_need(judgments, JudgedMetrics.row_bytes[0]),
         tuned_by,
         max_memory,
     )
-    with load_runs(inputs, fusing, limits.max_memory) as loaded:
-        trials = Trials(
-            names,
-            Evaluator.prepare(
-                loaded,
-                judgments,
-                tuned_by,
-                policies,
-                of_queries.weights,
-                progress,
-                limits.rank_bytes,
-            ),
-            dealt,
-            Training(judgments, inputs, fusing, ids, dealt),
-            budget,
-            intervals.seed,
-        )
-        tried = trials.run(families, PLAIN)
+    with load_runs(inputs, fusing, run_bytes) as loaded:
+        evaluator = Evaluator(loaded, judgments, tuned_by, policies, weights, progress, rank_bytes)
+        judge = cache(partial(judge_runs, judgments, inputs, fusing))
+        trials = Trials(names, evaluator, ids, dealt, judge, budget, intervals.seed)
+        tried = trials.run(candidates, PLAIN)
     plain = trials.values[PLAIN]
     findings = Findings(
         tuned_by,
@@ -223,34 +210,31 @@ def one_metric(metric: MetricLike) -> Metric:
     return metrics[0]
 
 
-def count_values(families: Sequence[Family], runs: Sequence[str], budget: int, folds: int) -> int:
+def count_values(
+    candidates: Sequence[Candidate], runs: Sequence[str], budget: int, folds: int
+) -> int:
     """Return the largest number of values that a query has: one for each candidate.
 
     A trained candidate has another value for every fold.
     """
+    # All searches share the points that they start with, half of the budget.
+    searched = (budget // 2 + 1) * (folds + 2)
     total = 1  # plain RRF
-    for family in families:
-        candidates = list(family.candidates())
-        # All searches share the points that they start with, half of the budget.
-        searched = (budget // 2 + 1) * (folds + 2)
-        count = len(candidates) if family.denominator is None else searched
-        trained = candidates[0].resolve(runs).definition.trained
+    for candidate in candidates:
+        trained = candidate.resolve(runs).definition.trained
+        count = 1 if candidate.denominator is None else searched
         total += count * (1 + folds if trained else 1)
     return total
 
 
-class RunLimits(NamedTuple):
-    """Limit the memory for runs; None: no limit beyond what the machine has."""
-
-    max_memory: int | None
-    # for the ranks of fusions that are evaluated together
-    rank_bytes: int | None
-
-
 def limit_runs(
     values: int, queries: int, judgment_bytes: int, metric: Metric, max_memory: str | int | None
-) -> RunLimits:
-    """Subtract the memory of values and judgments from the limit; refuse too many values."""
+) -> tuple[int | None, int | None]:
+    """Subtract the memory of values and judgments from the limit; refuse too many values.
+
+    Returns the limits for runs, and for the ranks of fusions that are evaluated together; None
+    where there is no limit beyond what the machine has.
+    """
     limit = limit_of(max_memory)
     room = for_rows(limit)
     size = _VALUE if metric.average in ("macro", "sum") else _VALUE + _SIDES
@@ -266,5 +250,5 @@ def limit_runs(
             ", or try fewer candidates.",
         )
     if max_memory is None:
-        return RunLimits(None, None)
-    return RunLimits(left + limit - room, int(left * _FOR_RANKS))
+        return None, None
+    return left + limit - room, int(left * _FOR_RANKS)

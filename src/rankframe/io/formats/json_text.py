@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, NoReturn, TypeAlias
 
 import polars as pl
 
@@ -87,6 +87,15 @@ def open_json_lines(files: Sequence[str | IO[bytes]], name: str) -> pl.LazyFrame
     for file in files:
         _refuse_repeated(file, file if isinstance(file, str) else name, columns)
     return frame
+
+
+def refuse_lines(file: str, name: str) -> NoReturn:
+    """Refuse a text for lines that are no objects, or that have a name twice."""
+    try:
+        open_json_lines([file], name)
+    except MalformedLineError as error:
+        raise MalformedLineError(name, error.line, error.text, error.problem, error.count) from None
+    raise UnreadableInputError(name, "its lines changed while they were read")
 
 
 def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import polars as pl
 
@@ -29,7 +29,7 @@ Ask: TypeAlias = Callable[[str], AbstractContextManager[Any]]
 _ROWS = 1 << 17  # of a batch, where that can be said
 _FEW_ROWS, _FEW_BYTES = 1 << 18, 1 << 26  # that are held
 # So that a query, or a view in a file of somebody else's, reads nothing but the file.
-_SEALED = {
+_SEALED: Final[dict[str, Any]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,

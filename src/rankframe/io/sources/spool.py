@@ -2,8 +2,7 @@
 
 Each block is whole lines, and is read as any text of its format; rows and errors are as if the
 text had been read whole. Later steps see files of which any slice can be read. Formats that do
-not go by lines, and tables without a header, are not spooled: the caller reads them whole. polars
-itself reads JSON Lines in small batches (3M rows of 70 bytes: 40 MB), and tables in large ones.
+not go by lines, and tables without a header, are not spooled: the caller reads them whole.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ import polars as pl
 
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
-from rankframe.io.formats.json_text import refuse_document
+from rankframe.io.formats.json_text import open_json_lines, refuse_document, refuse_lines
 from rankframe.io.formats.packing import beginning_of, held_bytes, opened, packing_of
 from rankframe.io.formats.registry import TREC, Format
 from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse_mistakes
-from rankframe.io.raw_table import InputRequest, RawTable, read_tables, size_of
+from rankframe.io.raw_table import InputRequest, RawTable, size_of
 from rankframe.io.scratch import KeptFolder, room_for
 
 # Shares of a memory limit: text that is read at once, and a file of rows.
@@ -78,8 +77,9 @@ def spooled(
     folder = folder or KeptFolder()
     parts: list[Path] = []
     try:
-        if form.name in ("JSON Lines", "JSON"):
-            return _spooled_json(form, files, names, request, folder)
+        if form.name in ("JSON", "JSON Lines"):
+            for file, name in zip(files, names, strict=True):
+                refuse_document(file, replace(request, name=name))
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             called = replace(request, name=name)
             parts_of_file = _in_parts(file, form, called, folder.path / f"{number:05}")
@@ -96,34 +96,6 @@ def spooled(
         raise
 
 
-def _spooled_json(
-    form: Format,
-    files: Sequence[str],
-    names: Sequence[str],
-    request: InputRequest,
-    folder: KeptFolder,
-) -> RawTable:
-    """Read JSON Lines, whatever they hold; refuse a document, which must be read as a whole."""
-    for file, name in zip(files, names, strict=True):
-        refuse_document(file, replace(request, name=name))
-    with room_for(folder.path):
-        paths = [_readable(f, form, folder.path / f"{n:05}") for n, f in enumerate(files)]
-    try:
-        table = form.open(paths, request)
-    except MalformedLineError as error:
-        name = names[paths.index(error.source)]
-        raise MalformedLineError(name, error.line, error.text, error.problem, error.count) from None
-    if table.by_query is not None:
-        return table
-    parts = _Parts(folder.path, int((request.limit or 0) * _PART))
-    for rows in read_tables(table.frame):
-        parts.add(rows)
-    parts.flush()
-    for path in set(paths).difference(files):
-        Path(path).unlink()
-    return RawTable(pl.scan_parquet(parts.paths, glob=False), files=folder)
-
-
 def _readable(file: str, form: Format, folder: Path) -> str:
     """Return a file as its format reads it: unpacked into a folder, if it is packed otherwise."""
     packing = beginning_of(file, 0).packing
@@ -137,18 +109,22 @@ def _readable(file: str, form: Format, folder: Path) -> str:
 
 def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
     """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
-    reader: TrecReader | TableReader
+    reader: TrecReader | TableReader | JsonReader
+
+    def readable() -> str:
+        with room_for(folder.parent):
+            return _readable(file, form, folder)
+
+    def read(text: IO[bytes]) -> RawTable:
+        return form.open([text], request)
+
     if form is TREC and request.role != "queries":
         role = request.role
-
-        def refuse() -> NoReturn:
-            with room_for(folder.parent):
-                path = _readable(file, form, folder)
-            refuse_mistakes(path, role, request.name)
-
-        reader = TrecReader(role, refuse)
+        reader = TrecReader(role, lambda: refuse_mistakes(readable(), role, request.name))
     elif form.name in ("CSV", "TSV"):
-        reader = TableReader(lambda text: form.open([text], request))
+        reader = TableReader(read)
+    elif form.name in ("JSON", "JSON Lines"):
+        reader = JsonReader(read, lambda: refuse_lines(readable(), request.name))
     else:
         return None
     limit = request.limit or 0
@@ -344,3 +320,56 @@ class TableReader:
     def _frame(self, text: bytes) -> pl.DataFrame | None:
         table = self._read(io.BytesIO(text))
         return None if table.note else table.frame.collect()
+
+
+class JsonReader:
+    """Read JSON Lines; `read`: reads such text, `refuse`: refuses the whole text for a mistake."""
+
+    quotes = False
+    dropped = ()
+
+    def __init__(
+        self, read: Callable[[IO[bytes]], RawTable], refuse: Callable[[], NoReturn]
+    ) -> None:
+        self._read, self._refuse = read, refuse
+        self._schemas: dict[tuple[tuple[str, pl.DataType], ...], None] = {}
+        # of the whole text, if blocks alone have other types
+        self._schema: pl.Schema | None = None
+
+    def begin(self, block: bytes) -> bool:
+        """Return whether each line is a row that polars reads as it is, without restructuring."""
+        try:
+            schema = self._read(io.BytesIO(block)).frame.collect_schema()
+        except MalformedLineError:
+            self._refuse()
+        return (
+            schema == pl.scan_ndjson(io.BytesIO(block), infer_schema_length=None).collect_schema()
+        )
+
+    def table(self, block: bytes, above: int) -> pl.DataFrame:  # noqa: ARG002
+        """Read a block."""
+        if not block.strip():
+            return pl.DataFrame()
+        if self._schema is not None:
+            return pl.scan_ndjson(io.BytesIO(block), schema=self._schema).collect()
+        try:
+            table = open_json_lines([io.BytesIO(block)], "").collect()
+        except MalformedLineError:
+            self._refuse()
+        self._schemas[tuple(table.schema.items())] = None
+        return table
+
+    def end(self) -> bool:
+        """Return whether to read once more: a column has numbers in some blocks and text in others.
+
+        In the second pass, polars itself reads the numbers as text.
+        """
+        if self._schema is not None:
+            return False
+        empty = [pl.DataFrame(schema=dict(schema)) for schema in self._schemas]
+        whole = pl.concat(empty, how="diagonal_relaxed").schema
+        same = all(
+            kind in (pl.Null, whole[name]) for schema in self._schemas for name, kind in schema
+        )
+        self._schema = None if same else whole
+        return not same

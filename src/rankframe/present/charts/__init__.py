@@ -8,16 +8,6 @@ The order of the imports is the order in which the documentation lists the chart
 """
 
 # isort: off
-from rankframe.present.charts import (
-    curve_charts,
-    list_charts,
-    query_charts,
-    slice_charts,
-    rank_charts,
-    system_charts,
-    exposure_charts,
-    tradeoff_charts,
-)
 from rankframe.present.charts.curve_charts import *  # noqa: F403
 from rankframe.present.charts.list_charts import *  # noqa: F403
 from rankframe.present.charts.query_charts import *  # noqa: F403
@@ -26,13 +16,6 @@ from rankframe.present.charts.rank_charts import *  # noqa: F403
 from rankframe.present.charts.system_charts import *  # noqa: F403
 from rankframe.present.charts.exposure_charts import *  # noqa: F403
 from rankframe.present.charts.tradeoff_charts import *  # noqa: F403
+from rankframe.present.charts.registry import CHARTS
 
-__all__: list[str] = []
-__all__ += curve_charts.__all__
-__all__ += list_charts.__all__
-__all__ += query_charts.__all__
-__all__ += slice_charts.__all__
-__all__ += rank_charts.__all__
-__all__ += system_charts.__all__
-__all__ += exposure_charts.__all__
-__all__ += tradeoff_charts.__all__
+__all__ = list(CHARTS)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -153,7 +153,11 @@ class Canvas:
                 x=marks.across(f"{x}:Q", titles[0], scale=horizontal),
                 y=marks.up(f"{y}:Q", titles[1], scale=vertical),
                 color=marks.colour(names),
-                tooltip=["system:N", f"{x}:Q", marks.tip(f"{y}:Q")],
+                tooltip=[
+                    "system:N",
+                    alt.Tooltip(f"{x}:Q", title=titles[0]),
+                    marks.tip(f"{y}:Q", title=titles[1]),
+                ],
                 **({"order": "place:O"} if shares else {}),
                 **marks.dashes(names),
             )

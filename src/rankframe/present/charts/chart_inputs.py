@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +29,25 @@ _NAME = 24  # letters of a name in a sentence
 _NAMED = 4  # systems in a sentence
 
 
+def by_name(values: Any, kind: Any, needed: str) -> dict[str, Any]:
+    """Return values of a kind by name, a single one under the name "run"; see `check_kind`."""
+    named = values if isinstance(values, Mapping) and values else {ALONE: values}
+    for value in named.values():
+        check_kind(value, kind, needed)
+    return {str(name): value for name, value in named.items()}
+
+
+def check_kind(value: Any, kind: Any, needed: str) -> None:
+    """Refuse a value of another kind; `needed` says what to pass to the chart."""
+    if not isinstance(value, kind):
+        raise OptionError(f"this chart is drawn of {needed}, not of {shown(value)}.")
+
+
+def unknown(problem: str, name: object, names: Iterable[str]) -> OptionError:
+    """Return the error for an unknown name, with the most similar of these names."""
+    return OptionError(f"{problem} {did_you_mean(str(name), names)}".rstrip())
+
+
 def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
     """Return the values of queries or of slices of each system."""
     if isinstance(values, Comparison):
@@ -36,8 +55,10 @@ def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
             return dict(values.per_query)
         sliced = values.systems.filter(pl.col("by").is_not_null())
         return {name: sliced.filter(pl.col("system") == name) for name in values.names}
-    if isinstance(values, Result | pl.DataFrame):
-        values = {_called(values): values}
+    if isinstance(values, Result):
+        values = {values.inputs.get("run", "").removesuffix(".parquet") or ALONE: values}
+    elif isinstance(values, pl.DataFrame):
+        values = {ALONE: values}
     if not isinstance(values, Mapping) or not values:
         raise OptionError(
             f"nothing can be drawn of {shown(values)}: give a result, a comparison, a frame, or "
@@ -51,11 +72,6 @@ def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
             raise OptionError(f"{name!r} is neither a result nor a polars frame: {shown(table)}.")
         found[str(name)] = table
     return found
-
-
-def _called(table: Result | pl.DataFrame) -> str:
-    name = table.inputs.get("run", "") if isinstance(table, Result) else ""
-    return name.removesuffix(".parquet") or ALONE
 
 
 def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFrame], str]:
@@ -73,8 +89,7 @@ def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFram
             )
         metric = columns[0] if metric is None else metric
         if metric not in columns:
-            hint = did_you_mean(metric, columns)
-            raise OptionError(f"{name!r} has no values of {metric!r}. {hint}".rstrip())
+            raise unknown(f"{name!r} has no values of {metric!r}.", metric, columns)
         if not frame.schema[metric].is_numeric():
             raise OptionError(f"{metric!r} of {name!r} is no number: {frame.schema[metric]}.")
     assert metric is not None  # there is at least one frame
@@ -98,19 +113,19 @@ def lists_of(relevance: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict
             raise OptionError(
                 f"grades are numbers in rank order, e.g. [1, 0, 1], not {shown(grades)}."
             )
-        for grade in grades:
-            number = isinstance(grade, int | float) and abs(grade) < float("inf")
-            if not (number or grade is None or grade != grade):  # noqa: PLR0124 (NaN)
-                raise OptionError(
-                    f"a grade is a number, or None if not judged, not {shown(grade)}."
-                )
-        found[str(name)] = [
-            None if grade is None or grade != grade else float(grade)  # noqa: PLR0124
-            for grade in grades
-        ]
+        found[str(name)] = [_as_grade(grade) for grade in grades]
     if not any(found.values()):
         raise OptionError("there are no grades to draw: the list is empty.")
     return found
+
+
+def _as_grade(grade: Any) -> float | None:
+    """Return a grade as a float; None for a document that was not judged, also as NaN."""
+    if grade is None or grade != grade:  # noqa: PLR0124 (NaN)
+        return None
+    if not isinstance(grade, int | float) or abs(grade) == float("inf"):
+        raise OptionError(f"a grade is a number, or None if not judged, not {shown(grade)}.")
+    return float(grade)
 
 
 def in_words(names: Sequence[str]) -> str:
@@ -135,8 +150,7 @@ def choose(metrics: Sequence[str] | str | None, labels: Sequence[str], refusal: 
     chosen = [metrics] if isinstance(metrics, str) else list(metrics)
     for metric in chosen:
         if metric not in labels:
-            hint = did_you_mean(str(metric), labels)
-            raise OptionError(f"{refusal.format(repr(metric))} {hint}".rstrip())
+            raise unknown(refusal.format(repr(metric)), metric, labels)
     return chosen
 
 

@@ -16,7 +16,7 @@ from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.tune import tune
 from rankframe.core.columns import DOC, QUERY, RANK
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, did_you_mean, shown
+from rankframe.core.messages import Option, shown
 from rankframe.core.options import JudgedOptions
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import evaluate
@@ -26,6 +26,7 @@ from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source
 from rankframe.io.queries import By
 from rankframe.present.charts.canvas import Look
+from rankframe.present.charts.chart_inputs import unknown
 
 # Default metrics of agreement.
 AGREEMENT = ("kendall_tau", "spearman", "tau_ap", "rbo")
@@ -35,7 +36,6 @@ _RANKED = ("order", "ties", "duplicates", "k_max", "storage_options")
 _SHOWN = ("ranks", "unit", "unit_ranks", "train", "exclude_seen", "items", "catalogue")
 # Default metrics of a trade-off: accuracy, and how much of the catalogue is retrieved.
 TRADED = ("ndcg@10", "coverage@10")
-_EVERY = "num_relevant"  # defined for every judged query
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,16 @@ class ChartSource:
         """Compute a curve for each run."""
         return self._of_each_run(curve, kind, **options)
 
-    def per_query(self) -> dict[str, pl.DataFrame]:
-        """Evaluate each run and return its values per query."""
-        results = self._of_each_run(evaluate, self.metric)
-        return {name: result.per_query for name, result in results.items()}
+    def evaluated(self, metrics: str | Sequence[str], **options: Any) -> dict[str, Result]:
+        """Evaluate each run."""
+        return self._of_each_run(evaluate, metrics, **options)
 
-    def slices(self) -> dict[str, pl.DataFrame]:
-        """Evaluate each run and return its slices."""
-        return {name: result.slices for name, result in self.sliced([self.metric]).items()}
-
-    def sliced(self, metrics: Sequence[str] | None = None) -> dict[str, Result]:
+    def sliced(self, metrics: Sequence[str]) -> dict[str, Result]:
         """Evaluate each run with slices."""
         if not self.by or self.queries is None:
             needed = (Option("queries"), " (a table of queries) and ", Option("by"))
             raise OptionError("slices need ", *needed, " (an attribute).")
-        chosen = metrics or self.several
-        return self._of_each_run(evaluate, chosen, by=self.by, queries=self.queries)
+        return self.evaluated(metrics, by=self.by, queries=self.queries)
 
     def difference(self) -> Diff:
         """Compute what changed from the first run to the second."""
@@ -125,7 +119,7 @@ class ChartSource:
 
     def queries_judged(self) -> int:
         """Count the queries that are evaluated."""
-        (result,) = self._of_each_run(evaluate, _EVERY, ci=None).values()
+        (result,) = self.evaluated("num_relevant", ci=None).values()  # of every judged query
         return result.per_query.height
 
     def pairs(self) -> dict[str, pl.LazyFrame]:
@@ -182,10 +176,6 @@ class ChartSource:
         vertical, horizontal = [*metrics, *defaults][:2]
         return vertical, horizontal
 
-    def traded(self) -> dict[str, Result]:
-        """Evaluate both metrics for each run."""
-        return self._of_each_run(evaluate, list(self.two_metrics))
-
     def history(self) -> pl.DataFrame:
         """Read the stored results, the oldest first."""
         return history(self.folders, self.metrics or None)
@@ -198,10 +188,8 @@ class ChartSource:
         if self.query is None and len(ids):
             return ids[0]
         if self.query not in ids:
-            hint = did_you_mean(str(self.query), ids.head(10_000).to_list())
-            raise OptionError(
-                f"no run has documents for the query {shown(self.query)}. {hint}".rstrip()
-            )
+            problem = f"no run has documents for the query {shown(self.query)}."
+            raise unknown(problem, self.query, ids.head(10_000).to_list())
         return str(self.query)
 
     def _of_each_run(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -217,7 +205,7 @@ class ChartSource:
     ) -> Any:  # fmt: skip
         """Call a function of the library with the user's columns and policies.
 
-        policies: the names of those that the function takes; None: all.
+        policies: the names of the policies to pass; None: every policy.
         """
         names = self.policies if policies is None else policies
         taken = {name: self.policies[name] for name in names if name in self.policies}

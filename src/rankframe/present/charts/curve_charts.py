@@ -26,11 +26,12 @@ _MOST_AREAS = 4  # in a subtitle
     )
 )
 def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
-    """Draw ROC curves, `{name: rf.curve(qrels, run, "roc")}`; the diagonal is chance.
+    """Draw ROC curves of the retrieved documents by score.
 
-    Retrieved documents of all queries by score; equal scores are one point, unjudged documents
-    non-relevant. `scores="distance"` where smaller is better, `average="vertical"` for the mean of
-    the queries' curves.
+    Takes `{name: rf.curve(qrels, run, "roc")}`. Documents of all queries are pooled by score; equal
+    scores are one point, unjudged documents count as not relevant. The dashed diagonal is chance.
+    For `rf.curve`, pass `scores="distance"` if smaller is better, and `average="vertical"` for the
+    mean of the queries' curves.
 
     >>> points = rf.curve({"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}, "roc")
     >>> rf.plot.roc({"mine": points}).to_dict()["layer"][1]["mark"]["type"]
@@ -42,15 +43,16 @@ def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     drawn = marks.layered(chance, on.lines(curves, "fpr", "tpr", axes, shares=True))
     whole = _areas(curves, lambda points: (points["fpr"].first(), points["fpr"].last()) == (0, 1))
     subtitle = [f"{_of_what(curves)}; the dashed line is chance", *whole]
-    return on.finished(drawn, "ROC: relevant documents found, by score", subtitle)
+    return on.finished(drawn, "ROC: relevant documents retrieved, by score", subtitle)
 
 
 @chart(inputs=lambda source: (source.curves("precision_recall"),))
 def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
-    """Draw precision against recall, `{name: rf.curve(qrels, run, "precision_recall")}`.
+    """Draw precision against recall.
 
-    Recall is of all relevant documents, retrieved or not (`recall_of="retrieved"`).
-    `interpolated=True` for trec_eval's eleven points.
+    Takes `{name: rf.curve(qrels, run, "precision_recall")}`. Recall is of all relevant documents,
+    or of retrieved ones only with `recall_of="retrieved"`; `interpolated=True` has trec_eval's
+    eleven points.
     """
     on = Canvas.from_look(look)
     drawn = on.lines(curves, "recall", "precision", ("recall", "precision"), shares=True)
@@ -68,25 +70,22 @@ def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -
 def metric_at_k(
     curves: Mapping[str, pl.DataFrame], metric: str = "value", **look: Unpack[Look]
 ) -> Chart:
-    """Draw a metric over its cutoffs, with intervals where the curves have them:
-    `{name: rf.curve(qrels, run, "metric_at_k", metric="ndcg", ci="bootstrap")}`.
+    """Draw a metric at each cutoff, with confidence intervals if the curves have them.
+
+    Takes `{name: rf.curve(qrels, run, "metric_at_k", metric="ndcg", ci="bootstrap")}`.
     """
     on = Canvas.from_look(look)
     axes = ("cutoff k", with_direction(metric))
-    curved = on.lines(curves, "k", "value", axes, shares=False)
-    title, subtitle = f"{metric} at each cutoff", [_of_what(curves)]
+    drawn, subtitle = on.lines(curves, "k", "value", axes, shares=False), [_of_what(curves)]
     ends = {"ci_low", "ci_high"}
     bounded = all(ends <= set(points.columns) for points in curves.values())
-    if not bounded or not any(points["ci_low"].count() for points in curves.values()):
-        return on.finished(curved, title, subtitle)
-    band = (
-        marks.chart_of(marks.named(curves, ["k", "ci_low", "ci_high"]))
-        .mark_area(opacity=0.15)
-        .encode(x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=marks.colour(list(curves)))
-    )
-    return on.finished(
-        marks.layered(curved, band), title, [*subtitle, "bands: intervals of the means"]
-    )
+    if bounded and any(points["ci_low"].count() for points in curves.values()):
+        band = marks.chart_of(marks.named(curves, ["k", "ci_low", "ci_high"]))
+        drawn = marks.layered(drawn, band.mark_area(opacity=0.15).encode(
+            x="k:Q", y="ci_low:Q", y2="ci_high:Q", color=marks.colour(list(curves))
+        ))  # fmt: skip
+        subtitle.append("bands: intervals of the means")
+    return on.finished(drawn, f"{metric} at each cutoff", subtitle)
 
 
 @chart(
@@ -99,13 +98,14 @@ def metric_at_k(
 def cumulative_gain(
     points: pl.DataFrame, queries: int | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw the gain down the list beside the best possible one:
-    `rf.curve(qrels, run, "cumulative_gain")`.
+    """Draw the discounted gain accumulated down the list, beside that of the best possible list.
 
-    queries: the number of queries of the means, for the subtitle.
+    Takes `rf.curve(qrels, run, "cumulative_gain")`.
+
+    queries: the number of queries that the means are over, for the subtitle.
     """
     on = Canvas.from_look(look)
-    shown = {"found": "dcg", "at best": "ideal_dcg"}
+    shown = {"run": "dcg", "best possible": "ideal_dcg"}
     curves = {
         name: points.select("k", value=column) if column in points.columns else points
         for name, column in shown.items()
@@ -113,7 +113,7 @@ def cumulative_gain(
     axes = ("cutoff k", "discounted cumulative gain (higher is better)")
     drawn = on.lines(curves, "k", "value", axes, shares=False, zero=True)
     over = "queries" if queries is None else number_of(queries, "query")
-    subtitle = [f"mean over {over}: what was found, and the best possible list"]
+    subtitle = [f"mean over {over}: the run, and the best possible list"]
     return on.finished(drawn, "Gain down the list", subtitle)
 
 

@@ -11,12 +11,12 @@ import polars as pl
 
 from rankframe.core.columns import DOC
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, number_of, shown
+from rankframe.core.messages import Option, number_of
 from rankframe.core.wording import distinct_texts
 from rankframe.metrics.catalogue import gini
 from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import Canvas, Chart, Look
-from rankframe.present.charts.chart_inputs import ALONE, between, in_words
+from rankframe.present.charts.chart_inputs import between, by_name, in_words
 from rankframe.present.charts.marks import across, alt, tip, up
 from rankframe.present.charts.palette import SAME
 from rankframe.present.charts.registry import chart
@@ -35,15 +35,17 @@ _TOP = re.compile(r"shown_top([1-9]\d*)")
 @chart(
     takes="retrieved",
     inputs=lambda source: (source.documents(),),
-    example="popular.parquet item_based.parquet als.parquet -k 10 --items items.parquet",
+    demo="popular.parquet item_based.parquet als.parquet -k 10 --items items.parquet",
 )
 def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
-    """Draw how evenly documents are shown, a Lorenz curve: the share of all places that the least
-    shown documents have, `{name: rf.exposure(run, items=items, k=10)}`. On the diagonal, all are
-    shown equally often; the further below it, the fewer take everything.
+    """Draw how evenly documents are retrieved, as a Lorenz curve.
 
-    Over the catalogue; without one, over documents that are shown at all. The Gini coefficient is
-    that of the metric `gini`.
+    Takes `{name: rf.exposure(run, items=items, k=10)}`. The curve is the share of all places in the
+    lists that the least retrieved documents have. On the diagonal, all documents are retrieved
+    equally often; the further the curve is below it, the fewer documents take all places.
+
+    Over the catalogue; without one, over documents that are retrieved at all. The Gini coefficient
+    is that of the metric `gini`.
 
     >>> counted = rf.exposure({"u1": ["a", "b"], "u2": ["a", "c"]}, items=["a", "b", "c", "d"])
     >>> drawn = rf.plot.exposure({"mine": counted}).to_dict()
@@ -59,25 +61,23 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
         frame, kept = frames[name], frames[name].filter(inside)
         places, total = int(kept["shown"].sum()), int(frame["shown"].sum())
         if not places:
-            raise OptionError(
-                f"no document of the catalogue is shown by {name!r}: nothing to draw."
-            )
+            raise OptionError(f"{name!r} retrieves no document of the catalogue: nothing to draw.")
         coefficient = frame.select(gini(over="catalogue" if everything else "shown")).item()
         own = "" if coefficient is None else f" (Gini {coefficient:.3f})"
         curves[f"{label}{own}"] = _lorenz(kept)
         counts.append(kept.height)
         outside = max(outside, 1 - places / total)
-    of_what = "documents of the catalogue" if everything else "documents shown at all"
-    axes = (f"share of {of_what}, the least shown first", "share of all places")
+    of_what = "documents of the catalogue" if everything else "retrieved documents"
+    axes = (f"share of {of_what}, least retrieved first", "share of all places")
     equal = on.diagonal("documents", "places").encode(x="documents:Q", y="places:Q")
     drawn = marks.layered(equal, on.lines(curves, "documents", "places", axes, shares=True))
     subtitle = [
         f"{_lists(frames)}; {between(counts, 'document')}",
-        "dashed: all are shown equally often, Gini 0; one takes everything: Gini 1",
+        "dashed: all are retrieved equally often, Gini 0; one takes all places: Gini 1",
     ]
     if outside:
         subtitle.append(f"without places of documents outside the catalogue: up to {outside:.1%}")
-    return on.finished(drawn, "How evenly documents are shown", subtitle)
+    return on.finished(drawn, "How evenly documents are retrieved", subtitle)
 
 
 def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
@@ -94,15 +94,15 @@ def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
 @chart(
     takes="retrieved",
     inputs=lambda source: (source.documents(),),
-    example="popular.parquet item_based.parquet als.parquet -k 10 --train train.parquet "
+    demo="popular.parquet item_based.parquet als.parquet -k 10 --train train.parquet "
     "--items items.parquet",
 )
 def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
-    """Draw how popular the retrieved documents are: the share of places by popularity, beside the
-    share of the catalogue and of interactions in train,
-    `{name: rf.exposure(run, train=train, k=10)}`.
+    """Draw how popular the retrieved documents are.
 
-    Popularity is how many queries (users) have a document in train, in ranges that double.
+    Takes `{name: rf.exposure(run, train=train, k=10)}`. The share of places in the lists by
+    popularity, beside the share of the catalogue and of interactions in train. Popularity is the
+    number of queries (users) that have a document in train, in ranges that double.
 
     >>> train = {"u1": ["a", "b"], "u2": ["a"], "u3": ["a"]}
     >>> counted = rf.exposure({"u1": ["a"], "u2": ["b"]}, train=train, items=["a", "b", "c"])
@@ -118,7 +118,7 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
             unknown = f"it is not known how popular the documents of {name!r} are: give "
             raise OptionError(unknown, Option("train"), ".")
         if not frame["shown"].sum():
-            raise OptionError(f"{name!r} shows nothing: there is nothing to draw.")
+            raise OptionError(f"{name!r} retrieves nothing: there is nothing to draw.")
     highest = max(int(frame["popularity"].max() or 0) for frame in frames.values())  # pyright: ignore[reportArgumentType]
     starts, labels = _ranges(highest)
     names = distinct_texts(list(frames), _LABEL)
@@ -144,7 +144,7 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
                  sort=labels, labelAngle=-40 if len(labels) > 6 else 0),
         y=up("share:Q", "share", format=".0%"),
         color=alt.Color("system:N", scale=scale, legend=legend),
-        tooltip=["system:N", "users:N", tip("share:Q", ".2%")],
+        tooltip=["system:N", alt.Tooltip("users:N", title="popularity"), tip("share:Q", ".2%")],
     )  # fmt: skip
     lines = base.mark_line(strokeWidth=2)
     circles = base.mark_circle(size=36, opacity=1)  # without a legend of their own
@@ -185,24 +185,16 @@ def _shares(frame: pl.DataFrame, column: str, starts: Sequence[int]) -> list[flo
 
 
 def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
-    """The documents frames by name, collected."""
-    tables = documents if isinstance(documents, Mapping) else {ALONE: documents}
+    """Return frames of documents by name, collected."""
+    needed = "rf.exposure(run, …), or several by name"
+    columns = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
     found = {}
-    for name, table in tables.items():
-        frame = table.collect() if isinstance(table, pl.LazyFrame) else table
-        if not isinstance(frame, pl.DataFrame):
-            raise OptionError(
-                f"this chart is drawn of rf.exposure(run, …), or several by name, not of "
-                f"{shown(table)}."
-            )
-        needed = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
-        if missing := [column for column in needed if column not in frame.columns]:
+    for name, table in by_name(documents, pl.LazyFrame | pl.DataFrame, needed).items():
+        found[name] = table.lazy().collect()
+        if missing := [column for column in columns if column not in found[name].columns]:
             raise OptionError(
                 f"{name!r} has no column {missing[0]!r}: it is no frame of rf.exposure."
             )
-        found[str(name)] = frame
-    if not found:
-        raise OptionError("there is nothing to draw: give rf.exposure(run, …), or several by name.")
     return found
 
 

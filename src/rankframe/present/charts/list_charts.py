@@ -1,4 +1,4 @@
-"""Charts of one list, as textbooks draw it: what is relevant, what each place is worth."""
+"""Charts of one list, as textbooks draw it: grades, a metric at each rank, weights of ranks."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ _KINDS = {"relevant": RELEVANT, "not relevant": OTHER, "unjudged": UNJUDGED}
 @chart(
     listed=True,
     inputs=lambda source: (source.lists(), source.policies.get("rel")),
-    example="--list 1,0,1,0,1,0,0,1,0,1",
+    demo="--list 1,0,1,0,1,0,0,1,0,1",
 )
 def strip(
     relevance: Grades | Mapping[str, Grades], rel: float | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw what is relevant, rank by rank: grades in rank order, or several such lists by name.
-    None is a document that was not judged.
+    """Draw which documents of a list are relevant, rank by rank.
+
+    Takes grades in rank order, or several such lists by name. None is a document that was not
+    judged.
 
     rel: the grade from which a document counts as relevant (default: any above 0).
 
@@ -47,15 +49,13 @@ def strip(
     """
     on = Canvas.from_look(look)
     lists, cut = _cut(relevance)
-    rows, labels = _ranked(lists, rel)
+    rows = _ranked(lists, rel)
     longest = max(map(len, lists.values()))
     width = on.wide(min(_CELL * longest, 640))
-    beside: dict[str, Any] = (
-        {"axis": None} if len(lists) == 1 else {"ticks": False, "domain": False}
-    )
+    axis: dict[str, Any] = {"axis": None} if len(lists) == 1 else {"ticks": False, "domain": False}
     base = marks.chart_of(rows).encode(
         x=_ranks(longest, width),
-        y=up("list:N", sort=labels, **beside),
+        y=up("list:N", sort=list(lists), **axis),
         tooltip=["rank:O", "kind:N", "grade:N"],
     )
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2, cornerRadius=3)
@@ -65,25 +65,25 @@ def strip(
         layers.append(marks.text_in_cells(judged, "grade:N", fontSize=10))
     drawn = on.sized(marks.numbered(*layers), width, (_CELL + 6) * len(lists))
     subtitle = [_count_relevant(grades, name, rel) for name, grades in lists.items()][:4]
-    return on.finished(drawn, "What is relevant, rank by rank", [*subtitle, *cut])
+    return on.finished(drawn, "Relevant documents, rank by rank", [*subtitle, *cut])
 
 
 @chart(
     listed=True,
     inputs=lambda source: (source.lists(),),
-    example="--list 3,2,3,0,1,2,0,1,0,3",
+    demo="--list 3,2,3,0,1,2,0,1,0,3",
 )
 def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart:
-    """Draw the grade of each document of a list, as bars in rank order; a document of grade 0 is a
-    dot, one that was not judged a gap.
+    """Draw the grade of each document of a list as a bar, in rank order.
+
+    A document of grade 0 is a dot, a document that was not judged a gap.
 
     >>> rf.plot.grades([3, 0, 2]).to_dict()["title"]["subtitle"]
     ['3 documents; grades from 0 to 3, higher is better']
     """
     on = Canvas.from_look(look)
     lists, cut = _cut(values)
-    rows, labels = _ranked(lists)
-    rows = [row for row in rows if row["value"] is not None]
+    rows = [row for row in _ranked(lists) if row["value"] is not None]
     if not rows:
         raise OptionError("no document of the list was judged: there are no grades to draw.")
     texts = [grade_text(grade) for grade in sorted({row["value"] for row in rows})]
@@ -106,7 +106,7 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
         numbers = base.mark_text(dy=-11, fontSize=10, color=on.ink)
         layers.append(numbers.encode(text="grade:N", color=alt.value(on.ink)))
     drawn = on.panels(
-        marks.layered(*layers), "list", labels, 170 * len(lists), 30, width, alone=170
+        marks.layered(*layers), "list", list(lists), 170 * len(lists), 30, width, alone=170
     )
     of_what = f"{len(lists)} lists" if len(lists) > 1 else number_of(longest, "document")
     subtitle = f"{of_what}; grades from {texts[0]} to {texts[-1]}, higher is better"
@@ -121,7 +121,7 @@ def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart
         source.family if source.metrics else "precision",
         source.policies.get("rel"),
     ),
-    example="--list 1,0,1,0,1,0,0,1,0,1",
+    demo="--list 1,0,1,0,1,0,0,1,0,1",
 )
 def precision_at(
     relevance: Grades | Mapping[str, Grades],
@@ -131,7 +131,7 @@ def precision_at(
 ) -> Chart:
     """Draw a metric at each rank of a list, with the relevant documents highlighted and labelled.
 
-    metric: any that takes a cutoff, without it: "precision", "recall", "ndcg", "f1".
+    metric: a metric that takes a cutoff, without the cutoff: "precision", "recall", "ndcg", "f1".
 
     >>> drawn = rf.plot.precision_at([1, 0, 1, 0]).to_dict()
     >>> [round(row["value"], 2) for row in drawn["data"]["values"]]
@@ -147,7 +147,7 @@ def precision_at(
     points = curve(qrels, run, "metric_at_k", metric=metric, ks=ks, rel=rel, no_overlap="zero")
     rows = [
         row | {"value": value, "label": "" if value is None else f"{value:.2f}"}
-        for row, value in zip(_ranked(lists, rel)[0], points["value"], strict=True)
+        for row, value in zip(_ranked(lists, rel), points["value"], strict=True)
     ]
     width = on.wide(max(min(34 * len(ranking), 640), 240))
     high = max(1.0, *(row["value"] or 0.0 for row in rows))
@@ -181,7 +181,7 @@ def precision_at(
         source.k,
         source.policies.get("rel"),
     ),
-    example="--list 0,0,1,0,1 -k 10",
+    demo="--list 0,0,1,0,1 -k 10",
 )
 def reciprocal_rank(
     relevance: Grades | Mapping[str, Grades] | None = None,
@@ -189,8 +189,9 @@ def reciprocal_rank(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the reciprocal rank at each rank: 1, 1/2, 1/3, …; with a list, mark the rank of its
-    first relevant document.
+    """Draw the reciprocal rank (1, 1/2, 1/3, …) at each rank.
+
+    With a list, the rank of its first relevant document is marked.
 
     >>> rf.plot.reciprocal_rank([0, 0, 1]).to_dict()["title"]["subtitle"][0]
     'the first relevant document is at rank 3: 1/3 = 0.333'
@@ -225,9 +226,9 @@ def reciprocal_rank(
     return on.finished(on.sized(marks.layered(*layers)), "Reciprocal rank by position", subtitle)
 
 
-@chart(takes="nothing", inputs=lambda source: (source.k,), example="")
+@chart(takes="nothing", inputs=lambda source: (source.k,), demo="")
 def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
-    """Draw what each rank weighs: the discounts of the metrics as bars, below each other."""
+    """Draw the weight that metrics give to each rank, a panel per metric."""
     on = Canvas.from_look(look)
     weights: dict[str, Callable[[pl.Expr], pl.Expr]] = {
         "ndcg: 1 / log2(i + 1)": lambda i: 1 / (i + 1).log(2),
@@ -248,7 +249,7 @@ def discounts(k: int = 20, **look: Unpack[Look]) -> Chart:
     )
     drawn = on.panels(panel, "system", list(weights), 64 * len(weights), 20)
     subtitle = [f"weights of the ranks i = 1 to {k:,}, relative to the first rank"]
-    return on.finished(drawn, "What each rank weighs", subtitle)
+    return on.finished(drawn, "The weight of each rank", subtitle)
 
 
 def _last_rank(k: int) -> int:
@@ -258,31 +259,27 @@ def _last_rank(k: int) -> int:
 
 
 def _cut(relevance: Grades | Mapping[str, Grades]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return lists of grades by name, long ones cut, with a note that says so."""
+    """Return lists of grades by label, long ones cut, with a note that says so."""
     lists = lists_of(relevance)
-    longest = max(map(len, lists.values()))
-    if longest <= _MOST_RANKS:
-        return lists, []
-    note = f"the first {_MOST_RANKS} of {longest:,} ranks"
-    return {name: grades[:_MOST_RANKS] for name, grades in lists.items()}, [note]
-
-
-def _ranked(
-    lists: Mapping[str, list[Any]], rel: float | None = None
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return a row per document of each list, and the labels of the lists."""
     labels = distinct_texts(lists, _LONGEST)
+    longest = max(map(len, lists.values()))
+    note = [f"the first {_MOST_RANKS} of {longest:,} ranks"] if longest > _MOST_RANKS else []
+    return {labels[name]: grades[:_MOST_RANKS] for name, grades in lists.items()}, note
+
+
+def _ranked(lists: Mapping[str, list[Any]], rel: float | None = None) -> list[dict[str, Any]]:
+    """Return a row per document of each list."""
     rows = []
-    for name, grades in lists.items():
+    for label, grades in lists.items():
         relevant = set(_relevant(grades, rel))
         for rank, grade in enumerate(grades, start=1):
             kind = "relevant" if rank in relevant else "not relevant"
             kind = "unjudged" if grade is None else kind
             rows.append({
-                "list": labels[name], "rank": rank, "value": grade, "grade": grade_text(grade),
+                "list": label, "rank": rank, "value": grade, "grade": grade_text(grade),
                 "kind": kind, "ink": text_on(_KINDS[kind]),
             })  # fmt: skip
-    return rows, list(labels.values())
+    return rows
 
 
 def _relevant(grades: list[Any], rel: float | None) -> list[int]:

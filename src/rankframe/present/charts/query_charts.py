@@ -35,12 +35,13 @@ _CELLS = 30  # of a cloud, along each side
 _BLACK, _WHITE = "#000000", "#ffffff"
 
 
-@chart(inputs=lambda source: (source.per_query(), source.metric))
+@chart(inputs=lambda source: (source.evaluated(source.metric), source.metric))
 def per_query(
     values: Values, metric: str | None = None, order: QueryOrder = "value", **look: Unpack[Look]
 ) -> Chart:
-    """Draw the value of every query as a bar, with the mean as a line; a panel per system: a
-    result, a comparison, or `{name: result.per_query}`.
+    """Draw the value of every query as a bar, in a panel per system.
+
+    Takes a result, a comparison, or `{name: result.per_query}`. The mean is a dashed line.
 
     order: bars by "value", the largest first, or as "given". With many queries,
         only every n-th bar is drawn.
@@ -87,8 +88,8 @@ def per_query(
     panel = marks.layered(bars, line.encode(y=alt.Y("mean:Q", aggregate="min")))
     systems = list(dict.fromkeys(row["system"] for row in rows)) if count > 1 else [""]
     drawn = on.panels(panel, "system", systems, 130 * count, 30, width, alone=240)
-    known = [mean for mean in means.values() if mean is not None]
-    mean_text = f", {known[0]:.4f}" if count == 1 and known else ""
+    defined = [mean for mean in means.values() if mean is not None]
+    mean_text = f", {defined[0]:.4f}" if count == 1 and defined else ""
     sample = "" if longest <= _MOST_BARS else f"a sample of {_MOST_BARS} of "
     subtitle = [
         f"{in_words(list(frames))}; {sample}{inputs.counted(frames)}",
@@ -108,12 +109,13 @@ def _places(title: str, count: int) -> Any:
     return across("place:Q", title, scale=scale, grid=False, tickMinStep=1, format=",d")
 
 
-@chart(inputs=lambda source: (source.per_query(), source.metric))
+@chart(inputs=lambda source: (source.evaluated(source.metric), source.metric))
 def distribution(
     values: Values, metric: str | None = None, bins: int = 20, **look: Unpack[Look]
 ) -> Chart:
-    """Draw the distribution of a metric over queries, a panel per system: a result, a comparison,
-    or `{name: result.per_query}`.
+    """Draw the distribution of a metric over queries, in a panel per system.
+
+    Takes a result, a comparison, or `{name: result.per_query}`.
     """
     on = Canvas.from_look(look)
     frames, metric = inputs.values_of(values, metric)
@@ -153,11 +155,12 @@ def _bins(column: Any, low: float, step: float, bins: int) -> Any:
 
 @chart(runs=2, inputs=lambda source: (source.difference(), tuple(source.runs)))
 def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpack[Look]) -> Chart:
-    """Draw every query's change between two runs, sorted, `rf.diff(qrels, a, b, "ndcg@10")`: a bar
-    up is better in b, or worse where lower is better. With many queries, only every n-th bar is
-    drawn.
+    """Draw the change of every query between two runs, sorted.
 
-    names: what the runs are called (default: as the change calls them).
+    Takes `rf.diff(qrels, a, b, "ndcg@10")`. A bar up is a higher value in b than in a. With many
+    queries, only every n-th bar is drawn.
+
+    names: the names of the runs (default: their names in the diff).
     """
     on = Canvas.from_look(look)
     names, change = names or change.names, change.named("a", "b")
@@ -194,17 +197,19 @@ def _outcomes(texts: Sequence[str]) -> dict[str, str]:
     return dict(zip(texts, (BETTER, WORSE, SAME), strict=True))
 
 
-@chart(runs=2, inputs=lambda source: (source.per_query(), source.metric))
+@chart(runs=2, inputs=lambda source: (source.evaluated(source.metric), source.metric))
 def scatter(
     values: Values,
     metric: str | None = None,
     systems: tuple[str, str] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the values of every query in two systems, with the diagonal on which both are equal: a
-    comparison, or two results by name. Many queries are counted, cell by cell.
+    """Draw the values of every query in two systems against each other.
 
-    systems: which two of several, the first across.
+    Takes a comparison, or two results by name. On the diagonal, both are equal. Many queries are
+    counted, cell by cell.
+
+    systems: the two systems to draw; the first is on the horizontal axis.
 
     >>> a = rf.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "mrr")
     >>> b = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 2.0}}, "mrr")
@@ -214,19 +219,19 @@ def scatter(
     on = Canvas.from_look(look)
     frames, metric = inputs.values_of(values, metric)
     a, b = _two_systems(frames, systems)
-    both = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
-    if both.is_empty():
+    joined = frames[a].join(frames[b], on=QUERY, suffix="_b", maintain_order="left").drop_nulls()
+    if joined.is_empty():
         raise OptionError(f"no query has a value of {metric!r} in both {a!r} and {b!r}.")
     higher = better(metric) != "lower is better"
     if isinstance(values, Comparison):
         higher = values.metric(metric).higher_is_better
     # What only rounding tells apart is the same, as it is to `rf.diff`.
-    change = paired.differences(both["value_b"].to_numpy(), both["value"].to_numpy())
+    change = paired.differences(joined["value_b"].to_numpy(), joined["value"].to_numpy())
     gain = pl.Series(change if higher else -change, dtype=pl.Float64)
     short = plain_text(b, 24)
     kinds = [f"{short} better", f"{short} worse", "the same"]
     kind = pl.when(gain > 0).then(pl.lit(kinds[0])).when(gain < 0).then(pl.lit(kinds[1]))
-    rows = both.select(QUERY, x="value", y="value_b", kind=kind.otherwise(pl.lit(kinds[2])))
+    rows = joined.select(QUERY, x="value", y="value_b", kind=kind.otherwise(pl.lit(kinds[2])))
     wins, losses, ties = (rows.filter(kind=kind).height for kind in kinds)
     low, high = inputs.value_range(pl.concat([rows["x"], rows["y"]]))
     if low == high:
@@ -244,13 +249,13 @@ def scatter(
     ]
     if rows.height > _MOST_DOTS:
         queries = _cloud(rows, low, high, on)
-        subtitle.append("queries are counted in cells, the stronger the more")
+        subtitle.append("cells are coloured by the number of queries in them")
     else:
         points = marks.chart_of(rows.to_dicts())
         queries = points.mark_point(filled=True, size=34, opacity=0.55, clip=False).encode(
             **axes,
             color=marks.categories("kind:N", _outcomes(kinds)),
-            tooltip=[f"{QUERY}:N", tip("x:Q"), tip("y:Q")],
+            tooltip=[f"{QUERY}:N", tip("x:Q", title=a), tip("y:Q", title=b)],
         )
     drawn = marks.layered(queries, on.diagonal("x", "y", (low, high)).encode(**axes))
     return on.finished(on.sized(drawn, 360, 360), f"{metric}, {a} and {b}", subtitle)

@@ -16,7 +16,14 @@ from rankframe.core.options import is_count
 from rankframe.core.wording import distinct_texts
 from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import HEIGHT, Canvas, Chart, Look
-from rankframe.present.charts.chart_inputs import ALONE, grade_text, in_words, sample_of, sampled
+from rankframe.present.charts.chart_inputs import (
+    between,
+    by_name,
+    grade_text,
+    in_words,
+    sample_of,
+    sampled,
+)
 from rankframe.present.charts.marks import across, tip, up
 from rankframe.present.charts.palette import BETTER, SAME, UNJUDGED, WORSE, shades, text_on
 from rankframe.present.charts.registry import chart
@@ -32,16 +39,17 @@ _NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard e
 
 
 @chart(runs=1, inputs=lambda source: (*source.judged().values(), source.k))
-def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -> Chart:
-    """Draw where the relevant documents stand, `rf.judge(qrels, run)`: a row per query, a column
-    per rank, the grade as colour, and as a number where that fits. Of many queries, a sample that
-    is always the same.
+def heatmap(judged: Judged, k: int = 20, limit: int = 40, **look: Unpack[Look]) -> Chart:
+    """Draw the ranks of the judged documents of each query, coloured by grade.
+
+    Takes `rf.judge(qrels, run)`. A row per query, a column per rank; the grade is also a number
+    where it fits. Of many queries, a sample that is always the same.
     """
     on = Canvas.from_look(look)
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()
     if lists.is_empty():
         raise OptionError("there is no judged query to draw.")
-    sample = lists.filter(pl.col(QUERY).is_in(sample_of(lists[QUERY], most).implode()))
+    sample = lists.filter(pl.col(QUERY).is_in(sample_of(lists[QUERY], limit).implode()))
     graded = (
         judged.lazy()
         .filter(pl.col("rank") <= k, pl.col(QUERY).is_in(sample[QUERY].implode()))
@@ -82,13 +90,15 @@ def heatmap(judged: Judged, k: int = 20, most: int = 40, **look: Unpack[Look]) -
 @chart(
     takes="rankings",
     inputs=lambda source: (source.rankings(), source.k),
-    example="bm25.parquet dense.parquet hybrid.parquet --query q0080 -k 10",
+    demo="bm25.parquet dense.parquet hybrid.parquet --query q0080 -k 10",
 )
 def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look]) -> Chart:
-    """Draw how documents move from ranking to ranking: lists of documents in order by name, a line
-    per document, its colour by where it went from the first ranking to the last.
+    """Draw how documents move from ranking to ranking, a line per document.
 
-    k: how deep to look.
+    Takes lists of documents in order, by name. Lines are coloured by the move from the first
+    ranking to the last.
+
+    k: the last rank to draw.
 
     >>> drawn = rf.plot.bump({"old": ["a", "b"], "new": ["b", "a"]})
     >>> drawn.to_dict()["title"]["subtitle"][0]
@@ -136,9 +146,9 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
         layers.append(text.encode(x=across("system:N", sort=order), y="rank:Q", text="doc:N"))
     width = max(130 * (len(order) - 1), 220) + 2 * 60
     drawn = on.sized(marks.layered(*layers), width, max(24 * deepest, 120))
-    extent = number_of(len(documents), "document") if len(documents) == len(kept) else (
-        f"the first {len(kept)} of {number_of(len(documents), 'document')}"
-    )  # fmt: skip
+    extent = number_of(len(documents), "document")
+    if len(documents) > len(kept):
+        extent = f"the first {len(kept)} of {extent}"
     subtitle = [f"{in_words(list(lists))}; {extent} in the top {k:,} of any", "rank 1 is the best"]
     return on.finished(drawn, "Ranks from ranking to ranking", subtitle)
 
@@ -158,12 +168,13 @@ def calibration(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw whether higher scores mean higher grades: `rf.pair(qrels, run)`, or several by name.
-    Judged documents by score, in bins of as many each: the mean grade of a bin above its mean
-    score.
+    """Draw the mean grade of documents by their score, which higher scores should raise.
 
-    bins: how many; equal scores share one.
-    rel: the share of documents of at least this grade, instead of the mean grade.
+    Takes `rf.pair(qrels, run)`, or several by name. Judged documents are put in bins of equal size
+    by score; each point is the mean grade and the mean score of a bin.
+
+    bins: the number of bins; equal scores share one.
+    rel: draw the share of documents of at least this grade, instead of the mean grade.
 
     >>> pairs = rf.pair({"q": {"a": 1, "b": 0}}, {"q": {"a": 0.9, "b": 0.2}})
     >>> drawn = rf.plot.calibration(pairs, bins=2).to_dict()
@@ -173,10 +184,9 @@ def calibration(
     on = Canvas.from_look(look)
     if not is_count(bins) or bins > 200:
         raise OptionError(f"bins must be a whole number from 1 to 200, not {shown(bins)}.")
-    frames = pairs if isinstance(pairs, Mapping) else {ALONE: pairs}
-    if not frames:
-        raise OptionError("there is nothing to draw: give rf.pair(qrels, run), or several by name.")
-    binned = {str(name): _binned(str(name), frame, bins, rel) for name, frame in frames.items()}
+    needed = "rf.pair(qrels, run), or several by name"
+    frames = by_name(pairs, pl.LazyFrame | pl.DataFrame, needed)
+    binned = {name: _binned(name, frame, bins, rel) for name, frame in frames.items()}
     names = list(binned)
     what = "mean grade" if rel is None else f"share of grade {rel:g} or more"
     base = marks.chart_of(row for rows in binned.values() for row in rows).encode(
@@ -195,10 +205,11 @@ def calibration(
     drawn = on.panels(panel, "system", names, 150 * len(names), 0, alone=HEIGHT)
     if len(names) > 1:  # scores of different systems are not on one scale
         drawn = drawn.resolve_scale(x="independent")
-    counts = {sum(row["documents"] for row in rows) for rows in binned.values()}
-    documents = " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
-    subtitle = [f"{in_words(names)}; {documents} judged documents with scores, {bins} bins",
-            "lines up and down: 95% intervals of bins; calibrated scores only go up"]  # fmt: skip
+    counts = [sum(row["documents"] for row in rows) for rows in binned.values()]
+    subtitle = [
+        f"{in_words(names)}; {between(counts, 'judged document')} with scores, {bins} bins",
+        "vertical lines: 95% intervals; grades that rise from left to right: calibrated scores",
+    ]
     return on.finished(drawn, "Grades by score", subtitle)
 
 

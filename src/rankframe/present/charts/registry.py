@@ -25,7 +25,7 @@ Drawn = TypeVar("Drawn")
 Takes: TypeAlias = Literal["runs", "rankings", "results", "retrieved", "nothing"]
 _NEEDED: Final[dict[Takes, str]] = {
     "runs": "judgments and runs: give QRELS and RUN",
-    "rankings": "rankings: give a reference, and what is compared with it",
+    "rankings": "rankings: give a reference, and the rankings to compare with it",
     "results": "stored results: give their folders",
     "retrieved": "runs, without judgments: give RUN",
 }
@@ -44,21 +44,31 @@ _SCALE = 2  # of a PNG, for sharp screens
 class Definition:
     """Describe a chart: its function, and how its arguments come from files.
 
-    inputs: the arguments, of a chart source.
-    runs: how many runs it takes; None is any number.
-    listed: a list of grades will do instead of files.
-    several: it draws several metrics.
-    example: arguments of `rankframe plot` that draw it of the demo data.
+    inputs: compute the arguments of the function from a chart source.
+    runs: the number of runs to draw; None: any number.
+    takes: the kind of files that the chart is drawn of.
+    listed: the chart can be drawn of a list of grades instead of files.
+    several: the chart draws several metrics.
+    demo: arguments of `rankframe plot` that draw the chart of the demo data, if not its usual runs.
     """
 
-    name: str
     function: Callable[..., Any]
     inputs: Callable[[ChartSource], tuple[Any, ...]]
-    runs: int | None
-    takes: Takes
-    listed: bool
-    several: bool
-    example: str
+    runs: int | None = None
+    takes: Takes = "runs"
+    listed: bool = False
+    several: bool = False
+    demo: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the chart."""
+        return self.function.__name__
+
+    @property
+    def example(self) -> str:
+        """Return arguments of `rankframe plot` that draw the chart of the demo data."""
+        return _EXAMPLES[self.runs] if self.demo is None else self.demo
 
     @property
     def summary(self) -> str:
@@ -94,39 +104,26 @@ CHARTS: dict[str, Definition] = {}
 
 
 def chart(
-    *,
-    inputs: Callable[[ChartSource], tuple[Any, ...]],
-    runs: int | None = None,
-    takes: Takes = "runs",
-    listed: bool = False,
-    several: bool = False,
-    example: str | None = None,
+    inputs: Callable[[ChartSource], tuple[Any, ...]], **facts: Any
 ) -> Callable[[Callable[P, Drawn]], Callable[P, Drawn]]:
-    """Register a function as a chart, with the arguments of `Definition`."""
+    """Register a function as a chart, with the fields of its `Definition`."""
 
     def register(function: Callable[P, Drawn]) -> Callable[P, Drawn]:
-        name = function.__name__
-        shown = _EXAMPLES[runs] if example is None else example
-        CHARTS[name] = Definition(name, function, inputs, runs, takes, listed, several, shown)
+        CHARTS[function.__name__] = Definition(function, inputs, **facts)
         # `help` and notebooks list each option of the look by its name.
-        function.__signature__ = _with_look(function)  # pyright: ignore[reportFunctionMemberAccess]
+        signature = inspect.signature(function)
+        *own, look = signature.parameters.values()
+        looks = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=getattr(Canvas, name), annotation=kind
+            )
+            for name, kind in get_type_hints(Look).items()
+        ]
+        if look.kind is look.VAR_KEYWORD:
+            function.__signature__ = signature.replace(parameters=[*own, *looks])  # pyright: ignore[reportFunctionMemberAccess]
         return function
 
     return register
-
-
-def _with_look(function: Callable[..., Any]) -> inspect.Signature:
-    signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    if len(own) == len(signature.parameters):
-        return signature
-    looks = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=getattr(Canvas, name), annotation=kind
-        )
-        for name, kind in get_type_hints(Look).items()
-    ]
-    return signature.replace(parameters=[*own, *looks])
 
 
 def definition_of(name: str) -> Definition:

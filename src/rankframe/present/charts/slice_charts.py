@@ -9,7 +9,6 @@ import polars as pl
 
 from rankframe.analysis.comparison import Comparison
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import did_you_mean
 from rankframe.core.wording import distinct_texts, number_text, plain_text
 from rankframe.engine.result import Result
 from rankframe.present.charts import chart_inputs as inputs
@@ -29,19 +28,19 @@ _WHOLE = pl.col("by").is_null()
 
 
 @chart(
-    inputs=lambda source: (source.slices(), source.metric),
-    example="qrels.parquet bm25.parquet dense.parquet hybrid.parquet "
+    inputs=lambda source: (source.sliced([source.metric]), source.metric),
+    demo="qrels.parquet bm25.parquet dense.parquet hybrid.parquet "
     "--queries queries.parquet --by locale --by device",
 )
 def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> Chart:
-    """Draw a metric in every slice with its interval: a result or a comparison with slices, or
-    `{name: result.slices}`. Of many slices, those with most queries.
+    """Draw a metric in every slice, with its confidence interval.
+
+    Takes a result or a comparison with slices, or `{name: result.slices}`. Of many slices, those
+    with most queries are drawn.
     """
     on = Canvas.from_look(look)
     tables = inputs.frames_of(frames, "slices")
-    available = _sliced_metrics(tables)
-    metric = available[0] if metric is None and available else metric
-    _check_sliced(metric, available)
+    metric = _sliced_metrics(tables, metric)[0]
     named = [
         frame.filter(pl.col("metric") == metric).select(
             "value", "ci_low", "ci_high", "queries", slice=_SLICE, system=pl.lit(name)
@@ -55,7 +54,7 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
     )
     whiskers = base.mark_rule(strokeWidth=2).encode(x="ci_low:Q", x2="ci_high:Q")
     values = marks.dots(base).encode(
-        x=across("value:Q", with_direction(str(metric)), scale={"zero": False}),
+        x=across("value:Q", with_direction(metric), scale={"zero": False}),
         tooltip=["system:N", "slice:N", tip("value:Q"), "queries:Q"],
     )
     height = max(on.high(16 * len(names) * len(labels)) / len(labels), 8)
@@ -66,18 +65,17 @@ def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> C
     return on.finished(drawn, f"{metric} by slice", subtitle)
 
 
-def _sliced_metrics(frames: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Return the metrics that have slices."""
+def _sliced_metrics(
+    frames: Mapping[str, pl.DataFrame], metrics: Sequence[str] | str | None
+) -> list[str]:
+    """Return the metrics to draw; the default is every metric with slices."""
     columns = [frame["metric"] for frame in frames.values() if "metric" in frame.columns]
-    return pl.concat(columns).unique(maintain_order=True).to_list() if columns else []
-
-
-def _check_sliced(metric: str | None, available: Sequence[str]) -> None:
-    if metric not in available:
-        hint = f" {did_you_mean(str(metric), available)}".rstrip() if available else ""
-        raise OptionError(
-            f"there are no slices of {metric!r}: evaluate it with by= and queries=.{hint}"
-        )
+    available = pl.concat(columns).unique(maintain_order=True).to_list() if columns else []
+    refusal = "there are no slices of {}: evaluate it with by= and queries=."
+    chosen = inputs.choose(metrics, available, refusal)
+    if not chosen:
+        raise OptionError("there are no slices to draw: evaluate with by= and queries=.")
+    return chosen
 
 
 def _largest(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
@@ -96,8 +94,8 @@ def _largest(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
 
 @chart(
     several=True,
-    inputs=lambda source: (source.sliced(),),
-    example=(
+    inputs=lambda source: (source.sliced(source.several),),
+    demo=(
         "qrels.parquet hybrid.parquet -m ndcg@10 -m map -m mrr@10 -m lag "
         "--queries queries.parquet --by locale --by device"
     ),
@@ -107,21 +105,17 @@ def slice_map(
     metrics: Sequence[str] | str | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw a heat map of slices: a row per slice, a column per metric (of one system) or per system
-    (of one metric), with the values as numbers; blue where a slice is better than all queries are,
-    orange where it is worse. A result with slices, a comparison, or several results by name.
+    """Draw a heat map of slices, coloured by how each compares with all queries.
+
+    Takes a result with slices, a comparison, or several results by name. A row per slice, a column
+    per metric (one system) or per system (several, of one metric). Blue is better than the value
+    over all queries, orange is worse.
     """
     on = Canvas.from_look(look)
     whole, parts = _summaries(values)
-    available = _sliced_metrics(parts)
-    requested = [metrics] if isinstance(metrics, str) else metrics
-    chosen = available if requested is None else list(requested)
+    chosen = _sliced_metrics(parts, metrics)
     if len(parts) > 1:
         chosen = chosen[:1]
-    for metric in chosen:
-        _check_sliced(metric, available)
-    if not chosen:
-        raise OptionError("there are no slices to draw: evaluate with by= and queries=.")
     cells = pl.concat([
         _slice_cells(whole[name], frame, metric, name if len(parts) > 1 else metric)
         for name, frame in parts.items()
@@ -135,7 +129,9 @@ def slice_map(
         x=across("column:N", sort=list(columns.values()),
                  orient="top", labelAngle=0, ticks=False, domain=False),
         y=up("slice:N", sort=labels, ticks=False, domain=False),
-        tooltip=["slice:N", "column:N", "text:N", "queries:Q", "apart:N"],
+        tooltip=["slice:N", alt.Tooltip("column:N", title="of"),
+                 alt.Tooltip("text:N", title="value"), "queries:Q",
+                 alt.Tooltip("apart:N", title="better than all queries by")],
     )  # fmt: skip
     rects = base.mark_rect(stroke=on.ground.background, strokeWidth=1)
     layers = [rects.encode(color=alt.Color("fill:N", scale=None, legend=None))]
@@ -160,9 +156,7 @@ def _summaries(values: Any) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataF
     if isinstance(values, Comparison):
         rows = values.systems.filter(_WHOLE)
         return {name: rows.filter(pl.col("system") == name) for name in parts}, parts
-    results = values.values() if isinstance(values, Mapping) else [values]
-    if not all(isinstance(result, Result) for result in results):
-        raise OptionError("a map of slices is drawn of results, whose values it compares with.")
+    results = inputs.by_name(values, Result, "results with slices, or of a comparison").values()
     return dict(zip(parts, (result.summary for result in results), strict=True)), parts
 
 
@@ -173,16 +167,11 @@ def _slice_cells(
     average = whole.filter(pl.col("metric") == metric)["value"].first()
     share = pl.lit(None, pl.Float64)
     if isinstance(average, float) and average:
-        sign = -1.0 if _is_lower_better(metric) else 1.0
+        sign = -1.0 if better(metric) == "lower is better" else 1.0
         share = sign * (pl.col("value") - average) / abs(average)
     return parts.filter(pl.col("metric") == metric).select(
         "metric", "value", "queries", slice=_SLICE, column=pl.lit(column), share=share
     )
-
-
-def _is_lower_better(metric: str) -> bool:
-    definition = inputs.known_metric(metric)
-    return definition is not None and not definition.higher_is_better
 
 
 def _coloured(
@@ -205,7 +194,7 @@ def _coloured(
 @chart(
     several=True,
     inputs=lambda source: (source.compared(),),
-    example=(
+    demo=(
         "qrels.parquet bm25.parquet dense.parquet hybrid.parquet -m ndcg@10 -m map "
         "--queries queries.parquet --by locale --by device"
     ),
@@ -213,8 +202,10 @@ def _coloured(
 def forest(
     comparison: Comparison, metrics: Sequence[str] | str | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw differences with their intervals, by metric and slice: `rf.compare(…, baseline=…,
-    by=…)`. To the right of the line the system is larger; hollow dots are not significant.
+    """Draw differences from the baseline with their confidence intervals, by metric and slice.
+
+    Takes `rf.compare(…, baseline=…, by=…)`. Right of the dashed line, the value is higher than the
+    baseline's. Hollow dots are not significant.
 
     metrics: compared metrics (default: all).
     """
@@ -269,8 +260,7 @@ def _differences(
     comparison: Comparison, metrics: Sequence[str] | str | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the differences to draw, and their metrics."""
-    if not isinstance(comparison, Comparison):
-        raise OptionError("differences are drawn of a comparison: rf.compare(qrels, runs, …).")
+    inputs.check_kind(comparison, Comparison, "a comparison, rf.compare(qrels, runs, …)")
     labels = [metric.label for metric in comparison.metrics]
     chosen = inputs.choose(metrics, labels, "{} was not compared.")
     few = pl.when("small").then(pl.lit(" (few)")).otherwise(pl.lit(""))

@@ -16,16 +16,9 @@ from rankframe.core.messages import listing, number_of, shown
 from rankframe.core.wording import distinct_texts, p_text, plain_text, signed_text
 from rankframe.engine.history import HISTORY_SCHEMA
 from rankframe.engine.result import Result
+from rankframe.present.charts import chart_inputs as inputs
 from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import Canvas, Chart, Look
-from rankframe.present.charts.chart_inputs import (
-    better,
-    between,
-    choose,
-    in_words,
-    known_metric,
-    with_direction,
-)
 from rankframe.present.charts.marks import across, alt, tip, up
 from rankframe.present.charts.palette import BETTER, COLOURS, WORSE, text_on
 from rankframe.present.charts.registry import chart
@@ -40,12 +33,13 @@ _MOST_RESULTS = 200  # over time: the last ones
 
 @chart(runs=2, inputs=lambda source: (source.tuned(),))
 def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
-    """Draw a metric over the weight of the second of two runs, `rf.tune(qrels, runs, "wsum")`: a
-    line for each method and norm, with its interval as a band; each run by itself is dashed.
+    """Draw a metric over the weight of the second of two runs in their fusion.
+
+    Takes `rf.tune(qrels, runs, "wsum")`. A line per method and norm, with its interval as a band;
+    each run by itself is dashed.
     """
     on = Canvas.from_look(look)
-    if not isinstance(tuning, Tuning):
-        raise OptionError("weights are drawn of what rf.tune found: rf.tune(qrels, runs, …).")
+    inputs.check_kind(tuning, Tuning, "rf.tune(qrels, runs, …)")
     if len(tuning.names) != 2:
         raise OptionError(
             f"weights are drawn of two runs, and {len(tuning.names)} were tuned: "
@@ -62,7 +56,7 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
     names = [*points["system"].unique(maintain_order=True).sort(), *runs["system"]]
     metric = tuning.metric.label
     first, second = tuning.names
-    title, near = with_direction(metric), {"zero": False}
+    title, near = inputs.with_direction(metric), {"zero": False}
     y, value = up("value:Q", title, scale=near), tip("value:Q", title=metric)
     base = marks.chart_of(points.sort("system", "weight").to_dicts()).encode(
         x=across("weight:Q", f"weight of {second} (the rest is of {first})",
@@ -77,7 +71,7 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
             y=y, color=marks.colour(names), tooltip=["system:N", value]
         ),
     ]  # fmt: skip
-    subtitle = [f"{in_words(tuning.names)}; {number_of(tuning.per_query.height, 'query')}"]
+    subtitle = [f"{inputs.in_words(tuning.names)}; {number_of(tuning.per_query.height, 'query')}"]
     if not points["ci_low"].null_count():
         band = base.mark_area(fillOpacity=0.2)
         layers.insert(0, band.encode(y=up("ci_low:Q", title, scale=near), y2="ci_high:Q"))
@@ -88,16 +82,17 @@ def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
 
 @chart(inputs=lambda source: (source.compared(pairs=True),))
 def significance(comparison: Comparison, metric: str | None = None, **look: Unpack[Look]) -> Chart:
-    """Draw which systems differ significantly, a matrix of all pairs: `rf.compare(qrels, runs)`
-    without a baseline. Each cell is the row's system less the column's.
+    """Draw which systems differ significantly, as a matrix of all pairs.
+
+    Takes `rf.compare(qrels, runs)` without a baseline. Each cell is the value of the row's system
+    less the value of the column's system.
 
     metric: a compared metric (default: the first).
     """
     on = Canvas.from_look(look)
-    if not isinstance(comparison, Comparison):
-        raise OptionError("this chart is drawn of a comparison: rf.compare(qrels, runs, …).")
+    inputs.check_kind(comparison, Comparison, "a comparison, rf.compare(qrels, runs, …)")
     labels = [compared.label for compared in comparison.metrics]
-    metric = choose(metric, labels, "{} was not compared.")[0]
+    metric = inputs.choose(metric, labels, "{} was not compared.")[0]
     compared = comparison.metric(metric)
     table = comparison.table.filter(pl.col("metric") == metric, pl.col("by").is_null())
     if table.is_empty():
@@ -125,7 +120,9 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
         x=across("other:N", "less this system", orient="top", labelAngle=0 if count <= 4 else -40,
                  domain=False, **plain),
         y=up("system:N", "this system", domain=False, titlePadding=12, **plain),
-        tooltip=["system:N", "other:N", "text:N", "p:N", "kind:N", "queries:Q"],
+        tooltip=["system:N", alt.Tooltip("other:N", title="less"),
+                 alt.Tooltip("text:N", title="difference"), "p:N",
+                 alt.Tooltip("kind:N", title="outcome"), "queries:Q"],
     )  # fmt: skip
     there = {kind: fill for kind, fill in colours.items() if any(r["kind"] == kind for r in rows)}
     cells = base.mark_rect(stroke=on.ground.background, strokeWidth=2)
@@ -138,9 +135,9 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     drawn = on.sized(marks.numbered(*layers), _CELL * count, min(46, size) * count)
     test, correction = (comparison.note(f"policy_{item}") for item in ("test", "correction"))
     subtitle = [
-        f"{in_words(comparison.names)}; {between(table['queries'].to_list())}",
+        f"{inputs.in_words(comparison.names)}; {inputs.between(table['queries'].to_list())}",
         f"* {comparison.note('policy_significant')}; test: {test}, correction: {correction}",
-        better(compared),
+        inputs.better(compared),
     ]
     return on.finished(drawn, f"Who differs in {metric}", subtitle)
 
@@ -149,7 +146,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     takes="rankings",
     several=True,
     inputs=lambda source: (source.agreements(), source.reference),
-    example="bm25.parquet dense.parquet hybrid.parquet",
+    demo="bm25.parquet dense.parquet hybrid.parquet",
 )
 def agreement(
     results: Mapping[str, Result] | Result,
@@ -157,10 +154,11 @@ def agreement(
     metrics: Sequence[str] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the agreement of rankings with a reference as bars: `{name: rf.agree(reference, ranking,
-    ["kendall_tau", "rbo"])}`.
+    """Draw the agreement of rankings with a reference as bars.
 
-    reference: what it is called.
+    Takes `{name: rf.agree(reference, ranking, ["kendall_tau", "rbo"])}`.
+
+    reference: the name of the reference.
     metrics: metrics of the results (default: all).
 
     >>> alike = rf.agree([1, 2, 3], [1, 3, 2], ["kendall_tau", "spearman"])
@@ -169,16 +167,12 @@ def agreement(
     [('kendall_tau', 0.3333333333333333), ('spearman', 0.5)]
     """
     on = Canvas.from_look(look)
-    rankings = results if isinstance(results, Mapping) else {"ranking": results}
-    if not rankings or not all(isinstance(result, Result) for result in rankings.values()):
-        raise OptionError("agreement is drawn of results by name: {name: rf.agree(a, b)}.")
-    labels = list(
-        dict.fromkeys(m for result in rankings.values() for m in result.summary["metric"])
-    )
-    chosen = choose(metrics, labels, "no result has {}.")
-    names = distinct_texts([str(name) for name in rankings], _LABEL)
+    rankings = inputs.by_name(results, Result, "results by name, {name: rf.agree(a, b)}")
+    labels = list(dict.fromkeys(m for r in rankings.values() for m in r.summary["metric"]))
+    chosen = inputs.choose(metrics, labels, "no result has {}.")
+    names = distinct_texts(rankings, _LABEL)
     rows = [
-        {"system": names[str(name)], "metric": row["metric"], "value": row["value"],
+        {"system": names[name], "metric": row["metric"], "value": row["value"],
          "low": row["ci_low"], "high": row["ci_high"], "text": f"{row['value']:.3f}"}
         for name, result in rankings.items()
         for row in result.summary.to_dicts()
@@ -191,7 +185,7 @@ def agreement(
     ranged = any(row["low"] is not None and row["low"] < row["high"] for row in rows)
     for row in rows:  # where its number stands: behind the bar and the interval, never on them
         row["edge"] = max(row["value"], 0.0, (row["high"] or 0.0) if ranged else 0.0)
-    low, high = _ends([known_metric(metric) for metric in chosen], rows)
+    low, high = _ends([inputs.known_metric(metric) for metric in chosen], rows)
     order = list(names.values())
     base = marks.chart_of(rows).encode(y=up("system:N", sort=order, ticks=False))
     layers = [
@@ -208,9 +202,12 @@ def agreement(
     usual = max(20 * len(order), 24) * len(chosen)
     drawn = on.panels(marks.layered(*layers), "metric", chosen, usual, 14)
     below = "; 0 is no relation, −1 the reverse" if low < 0 else ""
-    subtitle = [f"{in_words(list(names))} beside {plain_text(reference, 30)}; {between(counts)}",
-            f"1 is the same order{below}",
-            "lines: intervals" if ranged else ""]  # fmt: skip
+    compared = f"{inputs.in_words(list(names))} beside {plain_text(reference, 30)}"
+    subtitle = [
+        f"{compared}; {inputs.between(counts)}",
+        f"1 is the same order{below}",
+        "lines: intervals" if ranged else "",
+    ]
     return on.finished(drawn, "Agreement of rankings", subtitle)
 
 
@@ -228,7 +225,7 @@ def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[fl
     takes="results",
     several=True,
     inputs=lambda source: (source.history(), None, source.margin),
-    example="results/monday results/tuesday results/wednesday results/thursday --margin=-1%",
+    demo="results/monday results/tuesday results/wednesday results/thursday --margin=-1%",
 )
 def history(
     points: pl.DataFrame,
@@ -236,30 +233,32 @@ def history(
     margin: float | str | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw metrics over stored results, `rf.history([folder, …])`: a panel for each, a line with
-    intervals, the first result as the reference.
+    """Draw metrics of stored results over time, with confidence intervals.
 
-    margin: how much worse than the first is still good enough, as rules of a gate say it: "-1%" of
-        its value, or -0.01. What falls beyond that line is marked.
+    Takes `rf.history([folder, …])`. A panel per metric; the first result is the reference.
+
+    margin: how much worse than the first result is still good enough, as in the rules of a gate:
+        "-1%" of its value, or -0.01. Results beyond that line are marked.
     """
     on = Canvas.from_look(look)
     if missing := [column for column in HISTORY_SCHEMA if column not in points.columns]:
         raise OptionError(f"the frame has no column {missing[0]!r}: it is not of rf.history.")
     labels = points["metric"].unique(maintain_order=True).to_list()
-    chosen = choose(metrics, labels, "the history has no {}.")
+    chosen = inputs.choose(metrics, labels, "the history has no {}.")
     results = points["result"].unique(maintain_order=True).to_list()
     kept = results[-_MOST_RESULTS:]
     names = distinct_texts(kept, _LABEL)
+    heads = {metric: inputs.with_direction(metric) for metric in chosen}
     rows: list[dict[str, Any]] = []
     for metric in chosen:
         own = points.filter(pl.col("metric") == metric, pl.col("value").is_not_null())
         limit = _limit(own, metric, margin)
-        higher = better(metric) != "lower is better"
+        higher = inputs.better(metric) != "lower is better"
         for row in own.filter(pl.col("result").is_in(kept)).to_dicts():
             value = row["value"]
             beyond = limit is not None and (value < limit if higher else value > limit)
             rows.append({
-                "metric": with_direction(metric), "result": names[row["result"]], "value": value,
+                "metric": heads[metric], "result": names[row["result"]], "value": value,
                 "low": row["ci_low"], "high": row["ci_high"], "limit": limit,
                 "date": "" if row["date"] is None else f"{row['date']:%Y-%m-%d %H:%M} UTC",
                 "queries": row["queries"], "kind": "beyond the margin" if beyond else "value",
@@ -285,8 +284,8 @@ def history(
         fill = marks.categories("kind:N", {"value": COLOURS[0], "beyond the margin": WORSE})
     tips = ["result:N", "date:N", tip("value:Q"), "queries:Q"]
     layers.append(marks.dots(base).encode(y=y, color=fill, tooltip=tips))
-    heads = [with_direction(metric) for metric in chosen]
-    drawn = on.panels(marks.layered(*layers), "metric", heads, 180 * count, 40, width)
+    panels = list(heads.values())
+    drawn = on.panels(marks.layered(*layers), "metric", panels, 180 * count, 40, width)
     subtitle = _summarise_history(points, kept, len(results), margin)
     return on.finished(drawn.resolve_scale(y="independent"), "Results over time", subtitle)
 
@@ -294,7 +293,7 @@ def history(
 def _summarise_history(points: pl.DataFrame, kept: list[str], total: int, margin: Any) -> list[str]:
     """Return the lines below the title of a history."""
     last = f"the last {len(kept)} of " if len(kept) < total else ""
-    queries = between(points["queries"].to_list())
+    queries = inputs.between(points["queries"].to_list())
     subtitle = [f"{last}{number_of(total, 'result')}; {queries}; lines: intervals"]
     dates = [f"{date:%Y-%m-%d}" for date in points["date"].drop_nulls().sort()]
     if dates:
@@ -320,4 +319,4 @@ def _limit(own: pl.DataFrame, metric: str, margin: float | str | None) -> float 
                           f"{shown(margin)}.")  # fmt: skip
     first = float(own["value"][0])
     apart = abs(first) * number / 100 if text.endswith("%") else number
-    return first + apart if better(metric) != "lower is better" else first - apart
+    return first + apart if inputs.better(metric) != "lower is better" else first - apart

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import did_you_mean, listing, shown
+from rankframe.core.messages import listing
 from rankframe.core.wording import distinct_texts
 from rankframe.engine.result import Result
 from rankframe.present.charts import marks
 from rankframe.present.charts.canvas import Canvas, Chart, Look
-from rankframe.present.charts.chart_inputs import better, between, with_direction
+from rankframe.present.charts.chart_inputs import better, between, by_name, unknown, with_direction
 from rankframe.present.charts.marks import across, alt, tip, up
 from rankframe.present.charts.registry import chart
 
@@ -31,8 +31,8 @@ _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 
 @chart(
     several=True,
-    inputs=lambda source: (source.traded(), *source.two_metrics),
-    example=(
+    inputs=lambda source: (source.evaluated(source.two_metrics), *source.two_metrics),
+    demo=(
         "ratings.parquet popular.parquet item_based.parquet als.parquet --rel 4 "
         "--items items.parquet"
     ),
@@ -40,12 +40,14 @@ _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 def tradeoff(
     results: Systems, y: str | None = None, x: str | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw two metrics against each other, such as accuracy against coverage: a dot per system,
-    with its intervals both ways. Hollow dots are systems that another one beats: it is at least as
-    good in both, and better in one. `{name: rf.evaluate(qrels, run, ["ndcg@10", "coverage@10"],
-    …)}`, or a comparison.
+    """Draw two metrics against each other, such as accuracy against coverage.
 
-    y, x: the metric up and the one across (default: the first two that the results have).
+    Takes `{name: rf.evaluate(qrels, run, ["ndcg@10", "coverage@10"], …)}`, or a comparison. A dot
+    per system, with its intervals both ways. A dot is hollow if another system is at least as good
+    in both metrics, and better in one.
+
+    y, x: the metrics of the vertical and the horizontal axis (default: the first two of the
+        results).
 
     >>> qrels, items = {"u": {"a": 1}, "v": {"b": 1}}, ["a", "b", "c"]
     >>> runs = {"same": {"u": ["a"], "v": ["a"]}, "own": {"u": ["a"], "v": ["b"]}}
@@ -112,13 +114,8 @@ def _tables(results: Systems) -> dict[str, pl.DataFrame]:
     if isinstance(results, Comparison):
         whole = results.systems.filter(pl.col("by").is_null())
         return {name: whole.filter(pl.col("system") == name) for name in results.names}
-    found = results if isinstance(results, Mapping) else {}
-    if not found or not all(isinstance(result, Result) for result in found.values()):
-        raise OptionError(
-            "this chart is drawn of results by name, {name: rf.evaluate(qrels, run, metrics)}, or "
-            f"of a comparison, not of {shown(results)}."
-        )
-    return {str(name): result.summary for name, result in found.items()}
+    needed = "results by name, {name: rf.evaluate(qrels, run, metrics)}, or of a comparison"
+    return {name: result.summary for name, result in by_name(results, Result, needed).items()}
 
 
 def _two_metrics(
@@ -132,8 +129,7 @@ def _two_metrics(
     ]
     for requested in (y, x):
         if requested is not None and requested not in common:
-            hint = did_you_mean(requested, common)
-            raise OptionError(f"not every system has {requested!r}. {hint}".rstrip())
+            raise unknown(f"not every system has {requested!r}.", requested, common)
     defaults = [metric for metric in common if metric not in (y, x)]
     if len(defaults) < (y is None) + (x is None):
         raise OptionError(
@@ -186,49 +182,37 @@ def _ends(rows: Sequence[Mapping[str, Any]], axis: str) -> tuple[float, float]:
     return (0.0 if 0 <= low <= beyond else low - beyond), high + beyond
 
 
-class _Box(NamedTuple):
-    """Mark an area that is taken, in dots from the left and from the top."""
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-
-    def meets(self, other: _Box) -> bool:
-        return (self.left < other.right and other.left < self.right
-                and self.top < other.bottom and other.top < self.bottom)  # fmt: skip
-
-
 def _names_at(
     rows: Sequence[Mapping[str, Any]],
     ends: Mapping[str, tuple[float, float]],
     size: tuple[float, float],
 ) -> list[tuple[int, int]]:
     """Choose for each dot the first corner where its name overlaps nothing and is not cut off."""
-
-    def place(row: Mapping[str, Any], axis: str, room: float) -> float:
-        low, high = ends[axis]
-        return (row[axis] - low) / (high - low) * room
-
+    (left, right), (low, high) = ends["x"], ends["y"]
     width, height = size
-    dots = [(place(row, "x", width), height - place(row, "y", height)) for row in rows]
-    taken = [_Box(left - 6, left + 6, top - 6, top + 6) for left, top in dots]
+    lefts = [(row["x"] - left) / (right - left) * width for row in rows]
+    tops = [(high - row["y"]) / (high - low) * height for row in rows]
+    # Areas that are taken: from left, to right, from top, to bottom.
+    taken = [(x - 6, x + 6, y - 6, y + 6) for x, y in zip(lefts, tops, strict=True)]
     chosen = []
-    for own, (row, (left, top)) in enumerate(zip(rows, dots, strict=True)):
+    for own, (row, x, y) in enumerate(zip(rows, lefts, tops, strict=True)):
         length = len(row["system"]) * _LETTER + _BESIDE
-        boxes = {}
-        for right, down in _CORNERS:
-            sides = (3, length) if right > 0 else (-length, -3)
-            lines = (-1.3, -0.2) if down < 0 else (0.2, 1.3)
-            boxes[right, down] = _Box(
-                *(left + side for side in sides), *(top + line * _LINE for line in lines)
+        boxes = {
+            (across, down): (
+                *((x + 3, x + length) if across > 0 else (x - length, x - 3)),
+                *((y - 1.3 * _LINE, y - 0.2 * _LINE) if down < 0
+                  else (y + 0.2 * _LINE, y + 1.3 * _LINE)),
             )
-        others = [box for index, box in enumerate(taken) if index != own]
+            for across, down in _CORNERS
+        }  # fmt: skip
+        obstacles = [box for index, box in enumerate(taken) if index != own]
         free = (
-            corner for corner, box in boxes.items()
-            if box.left >= 0 and box.right <= width + 40 and not any(map(box.meets, others))
+            corner
+            for corner, box in boxes.items()
+            if box[0] >= 0 and box[1] <= width + 40
+            and not any(box[0] < b[1] and b[0] < box[1] and box[2] < b[3] and b[2] < box[3]
+                        for b in obstacles)
         )  # fmt: skip
-        corner = next(free, _CORNERS[0])
-        taken.append(boxes[corner])
-        chosen.append(corner)
+        chosen.append(next(free, _CORNERS[0]))
+        taken.append(boxes[chosen[-1]])
     return chosen

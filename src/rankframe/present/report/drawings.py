@@ -89,7 +89,7 @@ class Rows:
         """Match all runs with the judgments: what looks at a run later uses these matches."""
         for name, run in self.runs.items():
             with naming_the_run(repr(name)):
-                Lookup.of(self.qrels, run, self.policies, (), listed=True).found()
+                Lookup.from_inputs(self.qrels, run, self.policies, (), listed=True).found()
 
 
 def draw_charts(
@@ -106,8 +106,9 @@ def draw_charts(
     eleven = rows.described("Precision at eleven points of recall, mean over queries")
     drawn[eleven] = plot.precision_recall(source.curves("precision_recall", interpolated=True))
     pooled = rows.described("ROC of retrieved documents, pooled over queries by score")
-    by_score = source.curves("roc").items()
-    drawn[pooled] = plot.roc({name: downsample_curve(p, _MOST_POINTS) for name, p in by_score})
+    by_score = {n: downsample_curve(p, _MOST_POINTS) for n, p in source.curves("roc").items()}
+    if any(points.height for points in by_score.values()):  # none if all documents are relevant
+        drawn[pooled] = plot.roc(by_score)
     drawn[f"Distribution of {label} over queries"] = plot.distribution(found.per_query, label)
     for name, change in moved.items():
         drawn[f"Change of {label} by query, {name} against {found.baseline}"] = plot.differences(
@@ -116,7 +117,7 @@ def draw_charts(
     best = order_systems(found)[0]
     judged = replace(source, runs={best: rows.runs[best]}).judged()[best]
     stand = f"Where relevant documents stand in {best}, a sample of queries"
-    drawn[stand] = plot.heatmap(judged, most=30)
+    drawn[stand] = plot.heatmap(judged, limit=30)
     if found.sliced:
         parts = {name: of_slices(found.systems, system=name) for name in found.names}
         drawn["slices"] = plot.slices(parts, label)
@@ -213,7 +214,7 @@ def fusions(systems: Mapping[str, Source]) -> list[Fused]:
 
 
 def weights_charts(
-    fused: list[Fused], rows: Rows, metric: Metric, intervals: Intervals,
+    systems: Mapping[str, Source], rows: Rows, metric: Metric, intervals: Intervals,
     weighted: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Draw the metric over the weights of the runs of each fusion, by what the charts show.
@@ -221,7 +222,7 @@ def weights_charts(
     weighted: queries and weights, where the metric is averaged by them.
     """
     drawn: dict[str, Any] = {}
-    for fusion in [] if metric.whole_input else fused:
+    for fusion in [] if metric.whole_input else fusions(systems):
         first, second = fusion.parts
         try:
             tuned = tune(

@@ -26,19 +26,12 @@ def escaped(content: str) -> str:
     return escape(plain_text(content))
 
 
-def text(content: object, *, most: int = _LONGEST) -> str:
+def text(content: object, *, limit: int = _LONGEST) -> str:
     """Escape text for HTML, shortened where it is too long; a tooltip has all of it."""
-    whole = plain_text(str(content), 4 * most)
-    if len(whole) <= most:
+    whole = plain_text(str(content), 4 * limit)
+    if len(whole) <= limit:
         return escape(whole)
-    return f'<span title="{escape(whole)}">{escape(whole[: most - 1])}…</span>'
-
-
-def number(value: float | None, shown: str | None = None) -> Cell:
-    """Make a cell with a number that the table is sorted by."""
-    if value is None:
-        return Cell("–")
-    return Cell(f"{value:.4f}" if shown is None else shown, value=float(value))
+    return f'<span title="{escape(whole)}">{escape(whole[: limit - 1])}…</span>'
 
 
 def table(name: str, content: Table, *, search: str | None = None, page: int = _PAGE) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,35 +20,12 @@ from rankframe.analysis.verdict import Verdict
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import masked, shown
-from rankframe.engine.ledger import FINGERPRINT
+from rankframe.core.table import Cell, Table
 from rankframe.metrics.names import Metric
+from rankframe.present.tables import number_cell
 
 EPOCH = "SOURCE_DATE_EPOCH"  # reproducible-builds.org: the time that builds are to say
 _DIGITS = 12  # of a fingerprint on the page
-
-
-@dataclass(frozen=True)
-class Input:
-    """Describe an input."""
-
-    role: str
-    name: str
-    rows: int | None = None
-    # bytes of the file, and the SHA-256 of them, where it is one
-    size: int | None = None
-    digest: str | None = None
-
-
-@dataclass(frozen=True)
-class Made:
-    """Hold when and how a page was made, and from which inputs."""
-
-    date: str
-    version: str
-    inputs: tuple[Input, ...] = ()
-    command: str | None = None
-    # by system: of the values that were compared
-    values: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,23 +41,23 @@ class Material:
     """Hold everything that a report shows."""
 
     found: Comparison
-    # by what they show
+    # charts by their captions
     drawings: Mapping[str, Any]
-    # by the name of the system that is set against the baseline
+    # by the name of the system that is compared with the baseline
     moved: Mapping[str, Moved]
-    # the words of queries by their ids, where they are known
+    # texts of queries by their ids, if they are known
     texts: Mapping[str, str]
-    provenance: Made
+    # when, with what and how the page was made, and a row for each input
+    facts: Mapping[str, str]
+    inputs: Table
     # with bounds for unjudged documents, over the queries that curves are drawn of
     bounded: Comparison
-    # on each system beside the baseline, where rules were given
+    # verdicts on systems other than the baseline, if rules were given
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    # by what queries are weighed, if they are
+    # the attribute by which changes are weighted
     weight: str | None = None
-    # of what curves are drawn, where that is not all
+    # which sample curves are drawn of, if they are
     sampled: str = ""
-    # the queries of the table; None: a sample is drawn
-    queries: pl.Series | None = None
 
     @property
     def first(self) -> Metric:
@@ -134,33 +112,32 @@ def date_text(date: str | datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
-def input_of(role: str, source: Any, name: str, rows: int | None = None) -> Input:
-    """Describe an input; a file also by its size and digest."""
-    if not isinstance(source, str | os.PathLike):
-        return Input(role, name, rows)
-    try:
-        path = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as where it is opened)
-        if path.is_file():
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return Input(role, path.name, rows, path.stat().st_size, digest)
-        if path.exists():
-            return Input(role, path.name, rows)
-    except (OSError, ValueError):  # it was read another way: no path at all
-        pass
-    return Input(role, masked(str(source)), rows)
+def input_row(role: str, source: Any, name: str, rows: int | None = None) -> list[str | Cell]:
+    """Describe an input: its role, name and rows, and of a file its size and SHA-256."""
+    size = digest = Cell("")
+    if isinstance(source, str | os.PathLike):
+        name = masked(str(source))
+        with suppress(OSError, ValueError):  # it was read another way: no path at all
+            path = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as where it is opened)
+            name = path.name if path.exists() else name
+            if path.is_file():
+                with path.open("rb") as file:
+                    digest = Cell(hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS])
+                size = number_cell(path.stat().st_size, _bytes(path.stat().st_size))
+    return [role, name, "" if rows is None else number_cell(rows, f"{rows:,}"), size, digest]
+
+
+def _bytes(size: int) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"
 
 
 def rows_of(found: Comparison, system: str, item: str) -> int | None:
     """Return a count of the ledger."""
     counted = found.ledger.filter(pl.col("system") == system, pl.col("item") == item)["value"]
     return None if counted.is_empty() or counted[0] is None else int(counted[0])
-
-
-def fingerprint_of_qrels(found: Comparison) -> str | None:
-    """Return the fingerprint of the judgments, which does not depend on the order of rows."""
-    notes = found.ledger.filter(pl.col("item") == FINGERPRINT)["note"]
-    return notes[0] if len(notes) else None
 
 
 def fingerprint_of_values(values: pl.DataFrame) -> str:

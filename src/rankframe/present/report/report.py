@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -17,8 +17,7 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from rankframe.analysis import diff
-from rankframe.analysis.aligned_systems import open_systems
-from rankframe.analysis.compare import compare_systems
+from rankframe.analysis.compare import SystemInputs, compare_systems
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.gate import decide_pair
@@ -32,15 +31,18 @@ from rankframe.core.options import (
     CompareOptions,
     Comparing,
     Intervals,
+    Policies,
     Progress,
     Report,
     SharedPolicies,
     Storage,
     takes_options,
 )
+from rankframe.core.table import Table
 from rankframe.engine.evaluate import DEFAULT_METRICS
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.judged_metrics import JudgedMetrics
+from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.lists import Lists
 from rankframe.engine.memory import Held, hold
 from rankframe.io import inputs as io
@@ -122,70 +124,75 @@ def report(
     load_altair()  # says what to install before any work is done
     when = model.date_text(date)
     drawn = {} if tuning is None else drawings.tuned_chart(tuning)
-    policies = SharedPolicies.from_options(options)
+    shared = SharedPolicies.from_options(options)
     demands = None if rules is None else read_demands(rules)
-    chosen = _metrics(metrics, demands)
+    requested = _metrics(metrics, demands)
+    ways = _ways(by, demands)
     described = Described.from_sources(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
     )
-    tables = _held(qrels, systems, described, policies, columns)
-    against = baseline if baseline is not None else next(iter(systems), None)
+    tables = _held(qrels, systems, described, shared.each, columns)
     if demands is not None and len(systems) < 2:
         raise OptionError(
             Option("rules"), " set a run against a baseline: give two runs or more."
         )  # fmt: skip
-    request = _Request(
-        qrels=qrels, systems=systems,
-        other_inputs={"queries": queries, "texts of queries": query_text, "titles": titles},
-        metrics=chosen, demands=demands, by=_ways(by, demands),
-        slice_order=slice_order or {}, described=described, policies=policies,
-        setup=Setup(against, Comparing.from_options(options), Intervals.from_options(options)),
-        date=when, command=command, progress=progress, drawn=drawn,
-    )  # fmt: skip
+    base = str(baseline if baseline is not None else next(iter(systems), None))
+    setup = Setup(base, Comparing.from_options(options), Intervals.from_options(options))
+
+    def begin(stage: str) -> None:
+        if progress is not None:
+            progress(Progress(stage, _STAGES.index(stage), len(_STAGES), 0, "steps"))
+
     with drawings.unchecked():
-        content = _page(title, _gather(tables, request))
+        begin("comparing")
+        runs = dict(zip(systems, tables.rights, strict=True))
+        attributes = _attributes(requested, ways, described)
+        inputs = SystemInputs(
+            {},
+            Runs(tables.left, runs, shared.each, progress=progress, again=True),
+            requested,
+            unpaired=setup.comparing.unpaired,
+            missing=shared.missing,
+            **attributes,
+        )
+        depths = () if demands is None else demands.min_judged
+        found, aligned = compare_systems(inputs, setup, depths=depths)
+        found = in_order(found, slice_order or {})
+        begin("changes")
+        values, movers = _movers(found, base, described)
+        moved_queries = [frame[QUERY] for pair in movers.values() for frame in pair]
+        rows = _rows(tables, Rows(tables.left, runs, shared.each.judging), found, moved_queries)
+        changes = _changes(found, base, values, movers, rows, described)
+        begin("charts")
+        curve_rows = rows.only(rows.sample)
+        if rows.sample is not None:
+            curve_rows.match()
+        drawn = {
+            **drawings.draw_charts(curve_rows, found, changes, setup.intervals),
+            **drawings.weights_charts(systems, curve_rows, found.metrics[0], setup.intervals,
+                                      _weights(attributes)),
+            **drawn,
+        }  # fmt: skip
+        begin("unjudged documents")
+        few = None if rows.sample is None else sampled(rows.sample, _BOUND_QUERIES)
+        judged = [metric for metric in requested if metric.of_judgments]
+        weights = _weights(_attributes(judged, ways, described))
+        bounded = _bounded(curve_rows.only(few), judged, setup, weights)
+        begin("writing")
+        verdicts = {} if demands is None else {
+            name: decide_pair(aligned, (base, name), demands, setup.comparing.unpaired)
+            for name in runs if name != base
+        }  # fmt: skip
+        other_inputs = {"queries": queries, "texts of queries": query_text, "titles": titles}
+        texts = described.texts(sampled(model.queries_of(found), MOST_QUERIES))
+        content = _page(title, Material(
+            found=found, drawings=drawn, moved=changes, texts=texts,
+            facts=_facts(found, when, command),
+            inputs=_inputs(found, qrels, systems, other_inputs), bounded=bounded,
+            verdicts=verdicts, weight=described.weight, sampled=rows.note,
+        ))  # fmt: skip
     write_file(target, lambda path: path.write_text(content, encoding="utf-8"))
     return target
-
-
-@dataclass(frozen=True)
-class _Request:
-    """Hold the inputs and options of a report, checked."""
-
-    # as the user passed them
-    qrels: Source
-    systems: Mapping[str, Source]
-    # other inputs that were read, by their role; None: not passed
-    other_inputs: Mapping[str, Source | None]
-    metrics: Sequence[Metric]
-    demands: Demands | None
-    by: Sequence[tuple[str, ...]]
-    slice_order: Mapping[str, Sequence[str]]
-    described: Described
-    policies: SharedPolicies
-    setup: Setup
-    date: str
-    command: str | None = None
-    progress: Report | None = None
-    # charts that are drawn before anything is evaluated, by what they show
-    drawn: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Return the options of a comparison about queries, as far as it uses them."""
-        weighted = any(metric.average == "weighted" for metric in add_inner_metrics(self.metrics))
-        gap = any(metric.frame == "gap" for metric in self.metrics)
-        if not (self.by or weighted or gap):
-            return {}
-        weight = self.described.weight if weighted else None
-        return {"queries": self.described.queries, "by": list(self.by) or None, "weight": weight}
-
-    @property
-    def weights(self) -> dict[str, Any]:
-        """Return the options by which averages are weighted, if any is."""
-        attributes = self.attributes
-        names = ("queries", "weight") if attributes.get("weight") else ()
-        return {name: attributes[name] for name in names}
 
 
 def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
@@ -210,15 +217,33 @@ def _ways(by: By | Sequence[By] | None, demands: Demands | None) -> list[tuple[s
     return list(dict.fromkeys([*slicings(by), *ruled]))
 
 
+def _attributes(
+    metrics: Sequence[Metric], ways: Sequence[tuple[str, ...]], described: Described
+) -> dict[str, Any]:
+    """Return the options of a comparison about queries, as far as these metrics use them."""
+    weighted = any(metric.average == "weighted" for metric in add_inner_metrics(metrics))
+    if not (ways or weighted or any(metric.frame == "gap" for metric in metrics)):
+        return {}
+    weight = described.weight if weighted else None
+    return {"queries": described.queries, "by": list(ways) or None, "weight": weight}
+
+
+def _weights(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options by which averages are weighted, if they are."""
+    names = ("queries", "weight") if attributes.get("weight") else ()
+    return {name: attributes[name] for name in names}
+
+
 def _held(
     qrels: Source,
     systems: Mapping[str, Source],
     described: Described,
-    shared: SharedPolicies,
+    policies: Policies,
     columns: Columns | None,
 ) -> Held:
     """Open judgments and runs, and hold small ones in memory."""
-    policies = shared.each
+    if not systems:
+        raise OptionError("a report takes one run or more, not 0.")
     runs: list[InputTable] = []
     for name, source in systems.items():
         with naming_the_run(repr(name)):
@@ -226,77 +251,6 @@ def _held(
     judgments = io.open_judgments(qrels, columns, relevance=policies.relevance)
     io.refuse_absent_columns(columns, judgments, *runs, queries=described.queries)
     return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
-
-
-def _gather(tables: Held, request: _Request) -> Material:
-    """Evaluate once, and compute everything from that."""
-
-    def begin(stage: str) -> None:
-        if request.progress is not None:
-            done = _STAGES.index(stage)
-            request.progress(Progress(stage, done, len(_STAGES), 0, "steps"))
-
-    setup, policies = request.setup, request.policies.each
-    runs = dict(zip(request.systems, tables.rights, strict=True))
-    begin("comparing")
-    inputs = open_systems(
-        {},
-        Runs(tables.left, runs, policies, progress=request.progress, again=True),
-        list(request.metrics),
-        unpaired=setup.comparing.unpaired,
-        missing=request.policies.missing,
-        **request.attributes,
-    )
-    depths = () if request.demands is None else request.demands.min_judged
-    found, systems = compare_systems(inputs, setup, depths=depths)
-    found = in_order(found, request.slice_order)
-    begin("changes")
-    base = str(setup.baseline)
-    candidates = [name for name in runs if name != setup.baseline]
-    best = [name for name in model.order_systems(found) if name in candidates][:_MOST_CHANGES]
-    values = {
-        name: diff.side_by_side(
-            found.metrics[0], found.per_query[base], found.per_query[name], request.described
-        )
-        for name in candidates
-        if name in best
-    }
-    movers = {
-        name: (
-            diff.movers(frame, _WORSE, worse=True),
-            diff.movers(frame.filter(pl.col(diff.BETTER) == "b"), _BETTER),
-        )
-        for name, frame in values.items()
-    }
-    moved_queries = [frame[QUERY] for pair in movers.values() for frame in pair]
-    rows = _rows(tables, Rows(tables.left, runs, policies.judging), found, moved_queries)
-    changes = _changes(found, values, movers, moved_queries, rows, request)
-    begin("charts")
-    curve_rows = rows.only(rows.sample)
-    if rows.sample is not None:
-        curve_rows.match()
-    drawn = drawings.draw_charts(curve_rows, found, changes, setup.intervals)
-    fused = drawings.fusions(request.systems)
-    drawn |= drawings.weights_charts(
-        fused, curve_rows, found.metrics[0], setup.intervals, request.weights
-    )
-    begin("unjudged documents")
-    few = None if rows.sample is None else sampled(rows.sample, _BOUND_QUERIES)
-    bounded = _bounded(curve_rows.only(few), request)
-    begin("writing")
-    verdicts = {} if request.demands is None else {
-        name: decide_pair(systems, (base, name), request.demands, setup.comparing.unpaired)
-        for name in candidates
-    }  # fmt: skip
-    queries = model.queries_of(found)
-    if rows.sample is not None and len(rows.sample) >= MOST_QUERIES:
-        queries = rows.sample
-    queries = sampled(queries, MOST_QUERIES)
-    return Material(
-        found=found, drawings={**drawn, **request.drawn}, moved=changes,
-        texts=request.described.texts(queries), provenance=_made(found, request), bounded=bounded,
-        verdicts=verdicts, weight=request.described.weight, sampled=rows.note, queries=queries,
-    )  # fmt: skip
 
 
 def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
@@ -348,22 +302,46 @@ def _rows(tables: Held, rows: Rows, found: Comparison, moved_queries: Sequence[p
     )
 
 
+def _movers(
+    found: Comparison, base: str, described: Described
+) -> tuple[dict[str, pl.DataFrame], dict[str, tuple[pl.DataFrame, pl.DataFrame]]]:
+    """Return the values of the best systems beside the baseline, and who lost and gained most."""
+    best = [name for name in model.order_systems(found) if name != base][:_MOST_CHANGES]
+    values = {
+        name: diff.side_by_side(
+            found.metrics[0], found.per_query[base], found.per_query[name], described
+        )
+        for name in found.names
+        if name in best
+    }
+    movers = {
+        name: (
+            diff.movers(frame, _WORSE, worse=True),
+            diff.movers(frame.filter(pl.col(diff.BETTER) == "b"), _BETTER),
+        )
+        for name, frame in values.items()
+    }
+    return values, movers
+
+
 def _changes(
     found: Comparison,
+    base: str,
     values: Mapping[str, pl.DataFrame],
     movers: Mapping[str, tuple[pl.DataFrame, pl.DataFrame]],
-    moved_queries: Sequence[pl.Series],
     rows: Rows,
-    request: _Request,
+    described: Described,
 ) -> dict[str, Moved]:
     """Compute what changed from the baseline to each system, with the lists of some queries."""
     if not movers:
         return {}
-    base, first, described = str(request.setup.baseline), found.metrics[0], request.described
+    first = found.metrics[0]
     lists = Lists.read(
-        pl.concat(moved_queries).unique(), rows.qrels,
-        {name: rows.runs[name] for name in (base, *movers)}, rows.policies,
-    )  # fmt: skip
+        pl.concat([frame[QUERY] for pair in movers.values() for frame in pair]).unique(),
+        rows.qrels,
+        {name: rows.runs[name] for name in (base, *movers)},
+        rows.policies,
+    )
     whole = of_all_queries(found.systems, metric=first.label)
     means = dict(zip(whole["system"], whole["value"], strict=True))
     depth = depth_of(first)
@@ -380,44 +358,60 @@ def _changes(
     return changes
 
 
-def _bounded(rows: Rows, request: _Request) -> Comparison:
+def _bounded(
+    rows: Rows, metrics: Sequence[Metric], setup: Setup, weights: Mapping[str, Any]
+) -> Comparison:
     """Compute bounds for unjudged documents, over the same queries."""
-    judged = [metric for metric in request.metrics if metric.of_judgments]
-    inputs = open_systems(
+    inputs = SystemInputs(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),
-        judged,
-        unpaired=request.setup.comparing.unpaired,
-        missing=request.policies.each.missing,
-        **replace(request, metrics=judged).weights,
+        metrics,
+        unpaired=setup.comparing.unpaired,
+        missing=rows.policies.missing,
+        **weights,
     )
-    plain = Setup(request.setup.baseline, Comparing("t", "none"), Intervals(None))
+    plain = Setup(setup.baseline, Comparing("t", "none"), Intervals(None))
     return compare_systems(inputs, plain, bounds=True)[0]
 
 
-def _made(found: Comparison, request: _Request) -> model.Made:
+def _facts(found: Comparison, date: str, command: str | None) -> dict[str, str]:
+    """Return when, with what and how the page is made, and fingerprints of what was compared."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
-    roles = [("judgments", request.qrels, "qrels", found.names[0], "qrels_rows")]
-    runs = request.systems.items()
-    roles += [(f"run {name}", run, "run", name, "run_rows") for name, run in runs]
-    inputs = [
-        model.input_of(role, source, io.describe(source, kind), model.rows_of(found, system, item))
+    facts = {"made": date, "with": f"rankframe {__version__}"}
+    if command is not None:
+        facts["command"] = command
+    if len(notes := found.ledger.filter(item=FINGERPRINT)["note"]):
+        facts["judgments, whatever their order"] = notes[0]
+    marks = {name: model.fingerprint_of_values(frame) for name, frame in found.per_query.items()}
+    return facts | {f"values of {name}": mark for name, mark in marks.items()}
+
+
+def _inputs(
+    found: Comparison,
+    qrels: Source,
+    systems: Mapping[str, Source],
+    other_inputs: Mapping[str, Source | None],
+) -> Table:
+    """Return a row for each input of the page."""
+    roles = [("judgments", qrels, "qrels", found.names[0], "qrels_rows")]
+    roles += [(f"run {name}", run, "run", name, "run_rows") for name, run in systems.items()]
+    rows = [
+        model.input_row(role, source, io.describe(source, kind), model.rows_of(found, system, item))
         for role, source, kind, system, item in roles
     ]
-    inputs += [
-        model.input_of(role, source, io.describe(source, role))
-        for role, source in request.other_inputs.items()
+    rows += [
+        model.input_row(role, source, io.describe(source, role))
+        for role, source in other_inputs.items()
         if source is not None
     ]
-    values = {name: model.fingerprint_of_values(frame) for name, frame in found.per_query.items()}
-    return model.Made(request.date, __version__, tuple(inputs), request.command, values)
+    return Table.from_texts(["what", "name"], ["rows", "size"], rows, more_words=["SHA-256"])
 
 
 def _page(title: str, material: Material) -> str:
-    found, facts = material.found, material.provenance
+    found, facts = material.found, material.facts
     queries = number_of(len(model.queries_of(found)), "query")
-    lead = f"{facts.date}, rankframe {facts.version}. {', '.join(found.names)}: {queries} compared."
+    lead = f"{facts['made']}, {facts['with']}. {', '.join(found.names)}: {queries} compared."
     if len(found.names) > 1:
         lead += f" Baseline: {found.baseline}."
     parts = [("summary", "Summary", summary(material))]

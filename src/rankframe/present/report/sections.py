@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from rankframe.analysis.comparison import HOLE_COLUMNS, WARNING, Comparison
+from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.diff import BETTER, DELTA, TEXT, WEIGHTED, Diff
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.messages import number_of
 from rankframe.core.table import Cell, Table
-from rankframe.core.wording import count_text, number_text, share_text
-from rankframe.engine.ledger import FINGERPRINT, POLICY
+from rankframe.core.wording import number_text
+from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric, signature
+from rankframe.present import tables
 from rankframe.present.report import html, model
 from rankframe.present.report.drawings import svg
 from rankframe.present.report.model import Material, Moved, of_all_queries, of_slices
 from rankframe.stats.bootstrap import hash_ids
 
-_DIGITS = 12  # of a digest
 _EVERY = 1_000  # rows of a table that is short
 _NUMBERS = ("value", "diff", "%", "interval", "p", "raw p", "effect size", "W/T/L", "queries",
             "judged")  # fmt: skip
@@ -53,11 +54,12 @@ def changes(material: Material) -> str:
 def sample(material: Material) -> str:
     """Render a table of queries: all, or a sample that is always the same."""
     found, label = material.found, material.first.label
-    queries, chosen = model.queries_of(found), material.queries
-    chosen = sampled(queries, MOST_QUERIES) if chosen is None else chosen
+    queries = model.queries_of(found)
+    chosen = sampled(queries, MOST_QUERIES)
     in_sample = queries.is_in(chosen.implode())
     columns = [
-        map(html.number, frame[label].filter(in_sample)) for frame in found.per_query.values()
+        map(tables.number_cell, frame[label].filter(in_sample))
+        for frame in found.per_query.values()
     ]
     words = {"query": chosen.to_list()}
     if material.texts:
@@ -133,7 +135,7 @@ def _known(row: Mapping[str, Any], change: Diff, weight: str | None) -> str:
         chips.append(f"{weight} {row[WEIGHT]:g}, weighted {row[WEIGHTED]:+.4g}")
     names = [name for name in change.described if name not in (TEXT, WEIGHT)]
     chips += [f"{name}: {row[name]}" for name in names[:_MOST_KNOWN] if row[name] is not None]
-    shown = "".join(f'<span class="chip">{html.text(chip, most=60)}</span>' for chip in chips)
+    shown = "".join(f'<span class="chip">{html.text(chip, limit=60)}</span>' for chip in chips)
     return f'<br><span class="known">{shown}</span>' if shown else ""
 
 
@@ -210,9 +212,11 @@ def _slice_values(found: Comparison) -> Table:
         [
             row["metric"],
             f"{row['by']}: {row['slice']}{' (few)' if row['small'] else ''}",
-            html.number(row["value"], number_text(row["value"], found.metric(row["metric"]))),
-            *(html.number(row[side]) for side in ("ci_low", "ci_high")),
-            html.number(row["queries"], f"{row['queries']:,}"),
+            tables.number_cell(
+                row["value"], number_text(row["value"], found.metric(row["metric"]))
+            ),
+            *(tables.number_cell(row[side]) for side in ("ci_low", "ci_high")),
+            tables.number_cell(row["queries"], f"{row['queries']:,}"),
         ]
         for row in of_slices(found.systems).to_dicts()
     ]
@@ -221,62 +225,29 @@ def _slice_values(found: Comparison) -> Table:
 
 def unjudged(material: Material) -> str:
     """Render how much was judged, and what depends on it."""
-    found = material.found
-    rows = [
-        [
-            row["metric"],
-            row["system"],
-            html.number(row["judged"], share_text(row["judged"])),
-            *(html.number(row[name]) for name in ("value", *HOLE_COLUMNS)),
-        ]
-        for row in of_all_queries(material.bounded.systems).to_dicts()
-    ]
-    numbers = ["judged", "value", *(name.replace("_", " ") for name in HOLE_COLUMNS)]
-    over = "Over each system's own queries"
+    over = "Over the queries of each system"
     if material.sampled:
-        bounded, total = (len(model.queries_of(each)) for each in (material.bounded, found))
+        found = (material.bounded, material.found)
+        bounded, total = (len(model.queries_of(each)) for each in found)
         over = f"All of this is of a sample of {bounded:,} of {total:,} queries"
-    remark = html.note(
-        "Metrics take unjudged documents for non-relevant. Judged: judged@k, k being "
-        "the metric's own or else 10. Bounds: the least and the largest value that the metric "
-        "could have, whatever the grades of the unjudged documents in its cutoff; – where that "
-        "is not known. The last two columns are scenarios, not bounds: none of these documents "
-        f"relevant, or all. {over}."
-    )
-    table = Table.from_texts(["metric", "system"], numbers, rows)
-    return html.section("unjudged", "Unjudged documents", remark, html.table("bounds", table))
+    remark = html.note(f"{tables.BOUNDS_NOTE} {over}.")
+    table = html.table("bounds", tables.bounds_table(material.bounded))
+    return html.section("unjudged", "Unjudged documents", remark, table)
 
 
 def data_summary(found: Comparison) -> str:
     """Render the ledger, a column per system; counts that are 0 everywhere are folded away."""
-    is_policy = pl.col("item").str.starts_with(POLICY)
-    counts = found.ledger.filter(~is_policy, ~pl.col("item").is_in([WARNING, FINGERPRINT]))
-    entries = {(row["system"], row["item"]): row for row in counts.to_dicts()}
+    whole = tables.ledger_table(found.ledger.filter(pl.col("item") != FINGERPRINT))
     something, nothing = [], []
-    for row in counts.unique("item", maintain_order=True).to_dicts():
-        own = [entries.get((system, row["item"])) for system in (None, *found.names)]
-        meaning = "" if row["value"] is None else row["note"]
-        counted = any(entry is not None and entry["value"] != 0 for entry in own)
-        cells = [row["item"].replace("_", " "), *map(_entry, own), meaning]
-        (something if counted else nothing).append(cells)
-
-    def ledger(name: str, rows: list[list[str | Cell]], page: int) -> str:
-        columns = ("all", *found.names)
-        table = Table.from_texts(["counted"], columns, rows, more_words=["meaning"])
-        return html.table(name, table, page=page)
-
-    summary = f"{len(nothing)} counts that are 0 everywhere"
-    zeros = html.fold(summary, ledger("ledger-zeros", nothing, 20), kind="plain") if nothing else ""
-    return html.section("data", "Data summary", ledger("ledger", something, _EVERY), zeros)
-
-
-def _entry(row: Mapping[str, Any] | None) -> Cell:
-    """Return an entry of the ledger; its note where it has no number."""
-    if row is None:
-        return Cell("")
-    if row["value"] is None:
-        return Cell(row["note"])
-    return html.number(row["value"], count_text(row["value"]))
+    for row in whole.rows:
+        counted = any(cell.text not in ("", "0") for cell in row[1:-1])
+        (something if counted else nothing).append(row)
+    parts = [html.table("ledger", replace(whole, groups=[something]), page=_EVERY)]
+    if nothing:
+        zeros = html.table("ledger-zeros", replace(whole, groups=[nothing]))
+        summary = f"{len(nothing)} counts that are 0 everywhere"
+        parts.append(html.fold(summary, zeros, kind="plain"))
+    return html.section("data", "Data summary", *parts)
 
 
 def definitions(found: Comparison) -> str:
@@ -290,13 +261,16 @@ def _definition(metric: Metric) -> str:
     label = f"<code>{html.text(metric.label)}</code>"
     if definition is None:
         return html.fold(label, html.note(f"{_own(metric)} {direction}"))
+    facts = {
+        "formula": definition.formula,
+        "written": signature(definition),
+        "average": metric.average,
+        "direction": direction,
+    }
     return html.fold(
-        f"{label}: {html.text(definition.summary, most=400)}",
-        f"<dl><dt>formula</dt><dd><code>{html.text(definition.formula, most=400)}</code></dd>"
-        f"<dt>written</dt><dd><code>{html.text(signature(definition))}</code></dd>"
-        f"<dt>average</dt><dd>{html.text(metric.average)}</dd>"
-        f"<dt>direction</dt><dd>{direction}</dd></dl>"
-        f"<p>{html.text(' '.join(definition.notes.split()), most=2_000)}</p>",
+        f"{label}: {html.text(definition.summary, limit=400)}",
+        _listed(facts),
+        f"<p>{html.text(' '.join(definition.notes.split()), limit=2_000)}</p>",
     )
 
 
@@ -316,49 +290,25 @@ def _own(metric: Metric) -> str:
 
 def provenance(material: Material) -> str:
     """Render what the page was made from: inputs, when and how, and the policies in force."""
-    found, origin = material.found, material.provenance
-    rows = [
-        [
-            source.role,
-            source.name,
-            "" if source.rows is None else html.number(source.rows, f"{source.rows:,}"),
-            "" if source.size is None else html.number(source.size, _bytes(source.size)),
-            (source.digest or "")[:_DIGITS],
-        ]
-        for source in origin.inputs
-    ]
-    inputs = Table.from_texts(["what", "name"], ["rows", "size"], rows, more_words=["SHA-256"])
-    policies = found.ledger.filter(pl.col("item").str.starts_with(POLICY))
-    policies = policies.unique(["item", "note"], maintain_order=True)
-    in_force = [
-        (item.removeprefix(POLICY).replace("_", " "), value)
-        for item, value in policies.select("item", "note").rows()  # allowed: a few policies
-    ]
-    facts = {"made": origin.date, "with": f"rankframe {origin.version}"}
-    facts |= {} if origin.command is None else {"command": origin.command}
-    if (judgments := model.fingerprint_of_qrels(found)) is not None:
-        facts["judgments, whatever their order"] = judgments
-    facts |= {f"values of {name}": mark for name, mark in (origin.values or {}).items()}
     remark = html.note(
-        "SHA-256: of the file, its first digits. The same values have the same fingerprint, "
+        "SHA-256: the first digits of that of the file. The same values have the same fingerprint, "
         "wherever they were read from."
     )
-    force = html.fold("Policies", f"<dl>{_listed(in_force)}</dl>", kind="plain")
-    listed = f"<dl>{_listed(facts.items())}</dl>"
+    policies = _listed(tables.policies_of(material.found.ledger))
     return html.section(
-        "provenance", "Provenance", listed, html.table("inputs", inputs), remark, force
+        "provenance",
+        "Provenance",
+        _listed(material.facts),
+        html.table("inputs", material.inputs),
+        remark,
+        html.fold("Policies", policies, kind="plain"),
     )
 
 
-def _listed(facts: Iterable[tuple[str, str]]) -> str:
-    return "".join(
-        f"<dt>{html.text(name)}</dt><dd>{html.text(value, most=2_000)}</dd>"
-        for name, value in facts
-    )
-
-
-def _bytes(size: int) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"
+def _listed(facts: Mapping[str, str]) -> str:
+    """Render facts by name."""
+    items = [
+        f"<dt>{html.text(name.replace('_', ' '))}</dt><dd>{html.text(fact, limit=2_000)}</dd>"
+        for name, fact in facts.items()
+    ]
+    return f"<dl>{''.join(items)}</dl>"

@@ -25,6 +25,7 @@ from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.metrics.names import Metric
 from rankframe.present.report import html
 from rankframe.present.report.model import Material, of_all_queries, of_slices
+from rankframe.present.tables import number_cell
 
 Mark = Literal["up", "down", "same"]
 Row = Mapping[str, Any]
@@ -138,7 +139,7 @@ def headline(found: Comparison) -> str:
             for key, metric in zip(keys, found.metrics, strict=True)
         ]
         queries = max(values[key]["queries"] for key in keys)
-        rows.append([name, *cells, html.number(queries, f"{queries:,}")])
+        rows.append([name, *cells, number_cell(queries, f"{queries:,}")])
     table = Table.from_texts(["system"], [*best, "queries"], rows)
     remark = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
     if pairs:

@@ -10,13 +10,14 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rankframe.analysis.comparison import HOLE_COLUMNS, Comparison
+from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.diff import Diff
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.verdict import Verdict
 from rankframe.core.messages import number_of
 from rankframe.core.table import Cell, Note, Part, Table, Tone, warning_notes
-from rankframe.core.wording import count_text, number_text, range_text, share_text, signed_text
+from rankframe.core.wording import number_text, range_text, signed_text
+from rankframe.present import tables
 from rankframe.present.terminal.render import (
     csv_text,
     frames_as_json,
@@ -43,40 +44,16 @@ def comparison_table(comparison: Comparison, width: int) -> RenderableType:
 
 def bounds_table(comparison: Comparison) -> RenderableType:
     """Render what each metric could be, whatever the unjudged documents are."""
-    rows = [
-        [
-            row["metric"],
-            row["system"],
-            number_text(row["value"]),
-            *("–" if row[name] is None else number_text(row[name]) for name in HOLE_COLUMNS),
-            share_text(row["judged"]),
-        ]
-        for row in comparison.systems.filter(pl.col("by").is_null()).to_dicts()
-    ]
-    numbers = ["value", "least", "most", "if none", "if all", "judged"]
-    note = (
-        "Least, most: bounds, whatever the grades of unjudged documents in the cutoff; – where not "
-        "known. If none, or all of them, were relevant: scenarios, not bounds. Over each system's "
-        "own queries, whatever the others have."
-    )
-    table = Table.from_texts(["metric", "system"], numbers, rows, "Unjudged documents")
+    table = replace(tables.bounds_table(comparison), title="Unjudged documents")
+    note = f"{tables.BOUNDS_NOTE} Over the queries of each system."
     return render([table, Note(note)], loose=True)
 
 
 def ledger_table(ledger: pl.DataFrame) -> RenderableType:
     """Render everything that was counted, and the policies in force."""
-    named = ["system"] if "system" in ledger.columns else []
-    rows = [
-        [
-            *(row[name] or "" for name in named),
-            row["item"],
-            "" if row["value"] is None else count_text(row["value"]),
-            Cell(row["note"], tone="muted"),
-        ]
-        for row in ledger.to_dicts()
-    ]
-    table = Table.from_texts([*named, "counted"], [""], rows, more_words=["meaning"])
-    return render([table], loose=True)
+    in_force = ", ".join(f"{name}: {value}" for name, value in tables.policies_of(ledger).items())
+    policies = [plain(f"policies: {in_force}")] if in_force else []
+    return Group(render([tables.ledger_table(ledger)], loose=True), *policies)
 
 
 def comparison_text(
@@ -105,10 +82,9 @@ def diff_tables(diff: Diff) -> RenderableType:
         f"{summary['undefined']:,} undefined"
     )
     lacks = [plain(str(lack), "yellow" if lack.many else "dim") for lack in diff.lacks]
-    tables = [_mover_table(diff, mover) for mover in diff.movers.to_dicts()]
-    if not tables:
-        return Group(head, Text(""), *lacks, plain("No query moved."))
-    return Group(head, Text(""), *lacks, render(tables, loose=True))
+    movers = [_mover_table(diff, mover) for mover in diff.movers.to_dicts()]
+    moved = render(movers, loose=True) if movers else plain("No query moved.")
+    return Group(head, Text(""), *lacks, moved)
 
 
 def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
@@ -147,12 +123,12 @@ def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:
 
 def verdict_table(verdict: Verdict) -> RenderableType:
     """Render every check, why it failed, and the verdict. With slices, each rule has a table."""
-    tables = verdict.rule_tables()
+    rules = verdict.rule_tables()
     if not verdict.sliced:
         checks = verdict.table().without("why", "slice")
-        rules, verdicts, *rest = range(len(checks.columns))
-        tables = [replace(checks, groups=[checks.rows]).take([verdicts, rules, *rest])]
-    return render([*tables, *verdict.reasons, *warning_notes(verdict.warnings), verdict.note])
+        rule, status, *rest = range(len(checks.columns))
+        rules = [replace(checks, groups=[checks.rows]).take([status, rule, *rest])]
+    return render([*rules, *verdict.reasons, *warning_notes(verdict.warnings), verdict.note])
 
 
 def history_table(points: pl.DataFrame) -> RenderableType:

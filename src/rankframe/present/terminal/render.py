@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import polars as pl
@@ -53,7 +53,9 @@ def _table(table: Table, *, loose: bool) -> RichTable:
         title_justify="left",
     )
     for place, column in enumerate(table.columns):
-        widest = max((_width(row[place]) for row in table.rows), default=0)
+        longest_word = max(map(len, column.title.split()), default=0)
+        widths = [_width(row[place]) for row in table.rows]
+        widest = max([min(longest_word, _LONGEST_NAME), *widths])
         rich.add_column(
             plain(column.title),
             justify="right" if column.numeric else "left",
@@ -77,6 +79,15 @@ def _width(cell: Cell) -> int:
     return len(plain_text(cell.text)) + (len(cell.detail) + 1 if cell.detail else 0)
 
 
+def _widths(table: Table, width: int) -> list[int]:
+    """Return the characters that each column takes; long titles are folded."""
+    return [
+        max([min(len(plain_text(column.title)), _LONGEST_NAME if column.numeric else width),
+             *(_width(row[index]) for row in table.rows)])
+        for index, column in enumerate(table.columns)
+    ]  # fmt: skip
+
+
 def hide_columns(table: Table, width: int, *, titles: int = 0) -> tuple[Table, list[Note]]:
     """Hide empty columns, and dispensable ones until the table fits; with a note about these.
 
@@ -85,14 +96,8 @@ def hide_columns(table: Table, width: int, *, titles: int = 0) -> tuple[Table, l
     table = table.without_empty_columns()
     hidden = []
     for title in table.dispensable:
-        widths = [
-            max(
-                len(plain_text(text))
-                for text in (column.title, *(r[index].text for r in table.rows))
-            )
-            for index, column in enumerate(table.columns)
-        ]
-        if title in table.titles and sum(2 + wide for wide in widths[titles:]) > width:
+        widths = _widths(table, width)[titles:]
+        if title in table.titles and sum(2 + wide for wide in widths) > width:
             table = table.without(title)
             hidden.append(title)
     text = f"Hidden (terminal too narrow): {', '.join(hidden)}. See --format csv."
@@ -101,11 +106,7 @@ def hide_columns(table: Table, width: int, *, titles: int = 0) -> tuple[Table, l
 
 def spread_columns(table: Table, width: int) -> list[Table]:
     """Spread columns over tables that fit; each of them has the first and the last column."""
-    widths = [
-        max(min(len(plain_text(column.title)), _LONGEST_NAME if column.numeric else width),
-            *(_width(row[index]) for row in table.rows))
-        for index, column in enumerate(table.columns)
-    ]  # fmt: skip
+    widths = _widths(table, width)
     last = len(widths) - 1
     room = width - min(widths[0], width // 3) - widths[last] - _EDGES
     places: list[list[int]] = [[1]]
@@ -114,30 +115,6 @@ def spread_columns(table: Table, width: int) -> list[Table]:
             places.append([])
         places[-1].append(place)
     return [table.take([0, *chosen, last]) for chosen in places]
-
-
-def reference_list(title: str, rows: Iterable[tuple[str, str]]) -> RenderableType:
-    """Render names with their meanings."""
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    table.add_column("name", style="bold", no_wrap=True)
-    table.add_column("meaning")
-    for name, meaning in rows:
-        table.add_row(Text(name), Text(meaning))
-    return table
-
-
-def reference_page(summary: str, facts: Mapping[str, str], notes: str = "") -> RenderableType:
-    """Render one entry of a reference: what it means, facts by name, and notes."""
-    grid = RichTable.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column()
-    for name, fact in facts.items():
-        grid.add_row(name, Text(fact, style="bold" if name == "written" else ""))
-    parts: list[RenderableType] = [Text(summary, style="bold"), Text(""), grid]
-    if notes:
-        paragraphs = [" ".join(p.split()) for p in notes.split("\n\n")]
-        parts += [Text(""), Text("\n\n".join(paragraphs))]
-    return Group(*parts)
 
 
 def csv_text(frame: pl.DataFrame) -> str:

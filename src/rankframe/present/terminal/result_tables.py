@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 
-from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown
-from rankframe.core.wording import best_of, count_text, number_text, range_text
+from rankframe.core.caveats import PREFIX
+from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown, warning_notes
+from rankframe.core.wording import best_of, number_text, range_text
 from rankframe.engine.ledger import ORDER, POLICY
 from rankframe.engine.result import Result
-from rankframe.metrics import Definition
-from rankframe.metrics.metric import Family
-from rankframe.metrics.names import Metric, signature
+from rankframe.metrics.names import Metric
+from rankframe.present.tables import policies_of
 from rankframe.present.terminal.render import (
     csv_text,
-    plain,
-    reference_list,
-    reference_page,
     render,
     spread_columns,
 )
@@ -60,27 +57,9 @@ def item_tables(results: Mapping[str, Result]) -> RenderableType:
     return render(_item_tables(results), loose=True)
 
 
-def ledger_table(results: Mapping[str, Result]) -> RenderableType:
-    """Render everything that was counted, a column per run, and the policies in force."""
-    ledgers = {}
-    for run, result in results.items():
-        counts = _counts(result.ledger).unique("item", keep="first", maintain_order=True)
-        ledgers[run] = {row["item"]: row for row in counts.to_dicts()}
-    rows = []
-    for item in dict.fromkeys(item for ledger in ledgers.values() for item in ledger):
-        entries = {run: ledger.get(item) for run, ledger in ledgers.items()}
-        counts = [
-            "-" if entry is None else count_text(entry["value"]) for entry in entries.values()
-        ]
-        notes = {run: entry["note"] for run, entry in entries.items() if entry is not None}
-        meaning = "; ".join(f"{run}: {note}" for run, note in notes.items())
-        if len(set(notes.values())) == 1:
-            meaning = next(iter(notes.values()))
-        rows.append([item, *counts, Cell(meaning, tone="muted")])
-    table = Table.from_texts(["counted"], list(results), rows, more_words=["meaning"])
-    policies = _policies(next(iter(results.values())).ledger)
-    in_force = ", ".join(f"{name}: {value}" for name, value in policies.items())
-    return Group(render([table], loose=True), plain(f"policies: {in_force}"))
+def ledger_of(results: Mapping[str, Result]) -> pl.DataFrame:
+    """Stack the ledgers of all runs, with the name of the run in the column `system`."""
+    return _stacked({run: result.ledger for run, result in results.items()}, "system")
 
 
 def summary_frame(results: Mapping[str, Result]) -> pl.DataFrame:
@@ -111,37 +90,10 @@ def results_text(results: Mapping[str, Result], metrics: Sequence[Metric], style
         parts += [
             _runs_table(results, [metric], "ends", sliced=True) for metric in _sliceable(metrics)
         ]
-    notes = [Note(f"{note}.") for note in _caveats(results)]
-    if (how := _policies(next(iter(results.values())).ledger).get("ci", "none")) != "none":
+    notes = _caveats(results)
+    if (how := policies_of(next(iter(results.values())).ledger).get("ci", "none")) != "none":
         notes.append(Note(f"Intervals: {how}."))
     return as_markdown([*parts, *_item_tables(results), *notes])
-
-
-def metric_list(definitions: Sequence[Definition]) -> RenderableType:
-    """Render the reference of metrics, a table per family."""
-    return Group(*(
-        reference_list(family, (
-            (f"{definition.name}{'@k' if 'k' in definition.parameters else ''}", definition.summary)
-            for definition in definitions if definition.family == family
-        ))
-        for family in get_args(Family)
-    ))  # fmt: skip
-
-
-def metric_page(definition: Definition) -> RenderableType:
-    """Render one metric: what it means, how it is computed, how it is written."""
-    direction = "higher is better" if definition.higher_is_better else "lower is better"
-    low, high = definition.bounds
-    bounds = f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"
-    facts = {
-        "written": signature(definition),
-        "formula": definition.formula,
-        "range": f"{bounds}, {direction}",
-        "summary": f"average={definition.average} unless you say otherwise",
-    }
-    if definition.other_names:
-        facts["also"] = ", ".join(definition.other_names)
-    return reference_page(definition.summary, facts, definition.notes)
 
 
 def _fitted(
@@ -181,13 +133,13 @@ def _rows(
     """Yield a label, the attribute, the metric and the rows of all runs."""
     frames = [result.slices if sliced else result.summary for result in results.values()]
     for metric in metrics:
-        first, *others = (
+        first, *rest = (
             {(row.get("by", ""), row.get("slice")): row for row in frame.to_dicts()}
             for frame in (frame.filter(metric=metric.label) for frame in frames)
         )
         for (by, name), row in first.items():
             label = f"{by}: {name}" if sliced else metric.label
-            yield label, by, metric, [row, *(rows.get((by, name), _NO_ROW) for rows in others)]
+            yield label, by, metric, [row, *(rows.get((by, name), _NO_ROW) for rows in rest)]
 
 
 def _value_cell(
@@ -230,12 +182,15 @@ def _sliceable(metrics: Sequence[Metric]) -> list[Metric]:
     return [metric for metric in metrics if metric.gap is None]
 
 
-def _caveats(results: Mapping[str, Result]) -> list[Note]:
-    return [Note(f"{run}: {result.caveat}") for run, result in results.items()]
+def _caveats(results: Mapping[str, Result]) -> list[Part]:
+    notes = [Note(f"{run}: {result.overview}") for run, result in results.items()]
+    named = (f"{run}: {caveat}" for run, result in results.items() for caveat in result.caveats)
+    return [*warning_notes(named), *notes]
 
 
 def _as_dict(run: str, result: Result) -> dict[str, object]:
-    ledger = _counts(result.ledger)
+    item = pl.col("item")
+    ledger = result.ledger.filter(~item.str.starts_with(POLICY), ~item.str.starts_with(PREFIX))
     is_order = pl.col("item").str.ends_with(ORDER)
     counts, orders = ledger.filter(~is_order), ledger.filter(is_order)
     return {
@@ -246,27 +201,18 @@ def _as_dict(run: str, result: Result) -> dict[str, object]:
         },
         **({"slices": result.slices.to_dicts()} if result.slices.height else {}),
         **({"items": result.items.to_dicts()} if result.items.height else {}),
+        "caveats": [caveat._asdict() for caveat in result.caveats],
         "queries": dict(zip(result.summary["metric"], result.summary["queries"], strict=True)),
         "counted": {
             item: int(value) if value is not None and value == int(value) else value
             for item, value in zip(counts["item"], counts["value"], strict=True)
         },
         "ordered": dict(zip(orders["item"], orders["note"], strict=True)),
-        "policies": _policies(result.ledger),
+        "policies": policies_of(result.ledger),
     }
 
 
-def _counts(ledger: pl.DataFrame) -> pl.DataFrame:
-    return ledger.filter(~pl.col("item").str.starts_with(POLICY))
-
-
-def _policies(ledger: pl.DataFrame) -> dict[str, str]:
-    policies = ledger.filter(pl.col("item").str.starts_with(POLICY))
-    names = policies["item"].str.strip_prefix(POLICY)
-    return dict(zip(names, policies["note"], strict=True))
-
-
-def _stacked(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _stacked(frames: Mapping[str, pl.DataFrame], name: str = "run") -> pl.DataFrame:
     return pl.concat(
-        [frame.select(pl.lit(run).alias("run"), pl.all()) for run, frame in frames.items()]
+        [frame.select(pl.lit(run).alias(name), pl.all()) for run, frame in frames.items()]
     )

@@ -1,0 +1,165 @@
+"""Find how far the order of documents with equal scores moves the averages of metrics.
+
+Only queries in which the order matters are computed again, in the best and in the worst order of
+grades. Of many judgments, a sample of the queries is, which depends on nothing but their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from rankframe.core.arrays import Flags
+from rankframe.core.caveats import Caveat, find_caveat
+from rankframe.core.columns import JUDGED_FRAME
+from rankframe.core.errors import OptionError
+from rankframe.core.messages import Option
+from rankframe.core.options import Policies
+from rankframe.engine.plan import compile_plan, compute_values
+from rankframe.frames.judged import JudgedFrame
+from rankframe.frames.matches import RunMatches, TieOrder, ties_matter
+from rankframe.metrics.metric import Metric
+from rankframe.stats.bootstrap import hash_ids
+from rankframe.stats.exact import Exact, exact_sum
+
+# With more judgments than these, a sample of the queries is looked at.
+_JUDGMENTS = 1_000_000
+# Metrics that a better document nearer to the top does not always improve.
+UNBOUNDED: Final = frozenset({"infap", "compat"})
+_NOTHING = Exact()
+_ORDERS: tuple[TieOrder, TieOrder] = ("worst", "best")
+
+
+@dataclass(frozen=True)
+class TieSums:
+    """Hold the sum of a metric's values, and what the worst and the best order of ties add."""
+
+    queries: int = 0
+    values: Exact = _NOTHING
+    worst: Exact = _NOTHING
+    best: Exact = _NOTHING
+
+    def __add__(self, other: TieSums) -> TieSums:
+        return TieSums(
+            self.queries + other.queries,
+            self.values + other.values,
+            self.worst + other.worst,
+            self.best + other.best,
+        )
+
+
+@dataclass(frozen=True)
+class TieRanges:
+    """Hold the sums of all metrics; they merge by addition."""
+
+    # queries in which the order of ties matters
+    affected: int = 0
+    sums: dict[str, TieSums] = field(default_factory=dict)
+
+    def __add__(self, other: TieRanges) -> TieRanges:
+        labels = dict.fromkeys([*self.sums, *other.sums])
+        nothing = TieSums()
+        sums = {
+            label: self.sums.get(label, nothing) + other.sums.get(label, nothing)
+            for label in labels
+        }
+        return TieRanges(self.affected + other.affected, sums)
+
+    def caveats(self) -> list[Caveat]:
+        """Return the caveat about the metric that the order of ties moves most."""
+        found: list[Caveat] = []
+        for label, sums in self.sums.items():
+            if not (self.affected and sums.queries):
+                continue
+            value, worst, best = (
+                float(total) / sums.queries for total in (sums.values, sums.worst, sums.best)
+            )
+            low, high = sorted((worst, best))
+            share = (high - low) / abs(value) if value else float(high > low)
+            facts = {"metric": label, "low": value + low, "high": value + high}
+            found += find_caveat("ties", share, **facts)
+        return sorted(found, key=lambda caveat: -caveat.value)[:1]
+
+
+def find_tie_ranges(
+    found: RunMatches,
+    block: tuple[int, int],
+    metrics: Sequence[Metric],
+    values: pl.DataFrame,
+    evaluated: Flags,
+    max_grade: float | None,
+) -> TieRanges | None:
+    """Compute the metrics of a block of queries in the best and in the worst order of ties.
+
+    Args:
+        found: the run, looked up in the judgments.
+        block: the first query, and the one after the last.
+        metrics: of judgments.
+        values: of the evaluated queries.
+        evaluated: which queries these are.
+        max_grade: the largest grade of all judgments, if it is known.
+
+    Returns:
+        None if the order of ties was chosen.
+    """
+    policies = found.policies
+    bounded = [metric for metric in metrics if metric.average == "macro" and has_bounds(metric)]
+    if policies.ties in _ORDERS or policies.ranks == "kept" or not bounded:
+        return None
+    looked_at = evaluated & _sampled(found, block)
+    rows = (np.cumsum(evaluated) - 1)[looked_at]
+    affected = np.flatnonzero(ties_matter(found.select(*block)) & looked_at)
+    changes = {metric.label: [Exact(), Exact()] for metric in bounded}
+    if len(affected):
+        plan, affected_rows = (
+            compile_plan(bounded, JUDGED_FRAME),
+            (np.cumsum(evaluated) - 1)[affected],
+        )
+        for side, order in enumerate(_ORDERS):
+            part = found.select(*block, ties=order).select(affected)
+            ordered = compute_values(plan, JudgedFrame(part, rel=policies.rel, max_grade=max_grade))
+            for label, pair in changes.items():
+                change = ordered[label] - values[label][affected_rows]
+                pair[side] = exact_sum(change.fill_null(0.0).to_numpy())
+    sums: dict[str, TieSums] = {}
+    for label, (worst, best) in changes.items():
+        defined = values[label][rows].drop_nulls()
+        sums[label] = TieSums(len(defined), exact_sum(defined.to_numpy()), worst, best)
+    return TieRanges(len(affected), sums)
+
+
+def has_bounds(metric: Metric) -> bool:
+    """Return whether the best and the worst order of ties bound the values of a metric."""
+    if metric.definition is None or metric.frame != "judged":
+        return False
+    gain = metric.params.get("gain")
+    gains = [gain[grade] for grade in sorted(gain)] if isinstance(gain, Mapping) else []
+    rises = gains == sorted(gains)
+    divides_by_found = metric.params.get("denominator") == "retrieved"
+    return rises and not divides_by_found and metric.definition.name not in UNBOUNDED
+
+
+def _sampled(found: RunMatches, block: tuple[int, int]) -> Flags:
+    """Flag the queries of a block that are looked at."""
+    rows = found.judgments.read
+    if rows <= _JUDGMENTS:
+        return np.ones(block[1] - block[0], np.bool_)
+    hashes = hash_ids(found.whole.queries[slice(*block)])
+    return (hashes >> np.uint64(32)).astype(np.int64) < (_JUDGMENTS << 32) // rows
+
+
+def refuse_unbounded(policies: Policies, metrics: Sequence[Metric]) -> None:
+    """Refuse metrics that the best and the worst order of ties do not bound, if one is chosen."""
+    if policies.ties not in _ORDERS:
+        return
+    for metric in metrics:
+        own = metric.definition is None and metric.frame == "judged"
+        if metric.frame != "gap" and not own and not has_bounds(metric):
+            raise OptionError(
+                Option("ties", policies.ties),
+                f" has no meaning for {metric.label!r}: the order of grades does not bound it.",
+            )
