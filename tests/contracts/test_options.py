@@ -39,7 +39,10 @@ GROUPS: dict[str, tuple[type[Options], ...]] = {
 FEWER: dict[str, set[str]] = {
     "gate": {"test", "correction", "permutations"},
     "tune": {"unpaired"},
-    "judge": {"missing", "no_relevant", "no_overlap", "items", "catalogue", "reference", "silence"},
+    "judge": {
+        "missing", "no_relevant", "no_overlap", "items", "split", "catalogue", "reference",
+        "silence",
+    },
     "retrieved": {"missing", "no_relevant", "no_overlap", "judged_only", "silence"},
     "exposure": {
         "missing", "no_relevant", "no_overlap", "judged_only", "rel", "relevance", "reference",

@@ -24,11 +24,11 @@ from rankframe.engine.memory import (
     parse_size,
 )
 from rankframe.io.batches import load
+from rankframe.io.formats import packing
 from rankframe.io.formats.trec_format import write_trec
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import open_table
 from rankframe.io.scratch import KeptFolder
-from rankframe.io.sources import spool
 from tests.support.counted import Counted
 from tests.support.oracles import random_case
 from tests.support.pieces import assert_same
@@ -204,7 +204,7 @@ FORMATS = {
 def test_text_that_is_larger_than_the_limit_gives_the_same_bits(
     form: str, way: str, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_scratch
 ) -> None:
-    monkeypatch.setattr(spool, "_SMALL", 1 << 16)
+    monkeypatch.setattr(packing, "_SMALL", 1 << 16)
     set_scratch(tmp_path)
     run = one_large(0.1, 12_000).sample(fraction=1, shuffle=True, seed=1)
     run = run.with_columns(score=pl.int_range(pl.len()) % 1000 / 8)
@@ -226,7 +226,7 @@ def test_text_that_is_larger_than_the_limit_gives_the_same_bits(
 def test_all_that_take_a_limit_read_large_text_so(
     ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_scratch
 ) -> None:
-    monkeypatch.setattr(spool, "_SMALL", 1 << 14)
+    monkeypatch.setattr(packing, "_SMALL", 1 << 14)
     set_scratch(tmp_path)
     seen: list[Path] = []
     monkeypatch.setattr(

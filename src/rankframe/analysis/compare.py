@@ -57,6 +57,7 @@ from rankframe.core.options import (
     SharedPolicies,
     Storage,
     Unpaired,
+    check_choice,
     takes_options,
 )
 from rankframe.engine.evaluate import DEFAULT_METRICS, with_gaps
@@ -165,7 +166,8 @@ class SystemInputs:
             averaged = [metric for metric in chosen if metric.frame != "documents"]
             if self.stored and averaged:  # only these are stored
                 stored_metrics(self.stored, metrics if len(averaged) == len(chosen) else averaged)
-        if (lower_is_better, higher_is_better) != ((), ()):
+        directions = (lower_is_better, higher_is_better)
+        if not all(isinstance(names, tuple) and not names for names in directions):
             chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
         self.metrics = chosen
         # A gap is computed from the metric that it is of; metrics over documents have no values
@@ -272,10 +274,10 @@ def _check_mapping(systems: object) -> None:
 
 
 def _check_names(names: Sequence[str], baseline: str | None) -> None:
-    if len(names) < 2 and baseline != names[0]:
+    if len(names) < 2 and not (isinstance(baseline, str) and baseline == names[0]):
         raise OptionError(f"a comparison takes at least two systems, not {len(names)}.")
-    if baseline is not None and baseline not in names:
-        raise OptionError.choice("baseline", baseline, names)
+    if baseline is not None:
+        check_choice("baseline", baseline, names)
 
 
 def _compare_metrics(

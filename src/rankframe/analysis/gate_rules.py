@@ -152,7 +152,7 @@ def read_demands(
     """
     table = _table(rules)
     entries = ("rules", "min_queries", *_DIRECTIONS)
-    unknown = [k for k in table if k not in entries and not _JUDGED.fullmatch(k)]
+    unknown = [k for k in table if k not in entries and not _JUDGED.fullmatch(str(k))]
     if unknown:
         problem = f"rules have no entry {shown(unknown[0])}"
         near = did_you_mean(unknown[0], [*entries, "min_judged@10"])

@@ -189,6 +189,10 @@ def _declared_flag(group: type[Options], info: OptionInfo) -> Flag:
     """Return the flag of a declared option."""
     if info.name == "storage_options":
         return Flag(info.name, list[str] | None, info.help, "KEY=VALUE", read=_storage_settings)
+    if info.name == "split":
+        return Flag(
+            info.name, list[str] | None, info.help, "NAME=MARK", panel=POLICIES, read=_splits
+        )
     if info.name == "silence":  # typer knows no type of one text or several
         return Flag(info.name, list[str] | None, info.help, "CODE", panel=POLICIES)
     statistics = group in (Intervals, Comparing) and info.name != "unpaired"
@@ -221,6 +225,12 @@ def read_pairs(
 def _storage_settings(texts: list[str]) -> dict[str, str]:
     refusal = "--storage-option reads KEY=VALUE, e.g. aws_region=eu-central-1"
     return dict(read_pairs(texts, refusal, secret=True))
+
+
+def _splits(texts: list[str]) -> dict[str, str | None]:
+    """Read NAME=MARK; without a mark, nothing separates values."""
+    pairs = dict(read_pairs(texts, "--split reads NAME=MARK, e.g. 'genres=|'", secret=True))
+    return {name: mark or None for name, mark in pairs.items()}
 
 
 def _unit(file: str | None, mark: str) -> Any:

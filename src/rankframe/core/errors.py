@@ -6,6 +6,7 @@ what to do; with options as arguments of a function, or as flags of a command.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +25,11 @@ from rankframe.core.messages import (
     why_unlike,
 )
 
+# Values in quotes, or without blanks, that are too long for a message, such as ids.
+_LONG = re.compile(
+    r"""'(?:[^'\\]|\\.){1000,}+'?|"(?:[^"\\]|\\.){1000,}+"?|[^\s'"]{1000,}+""", re.DOTALL
+)
+
 
 class RankframeError(ValueError):
     """Raised for bad input or usage; the base class of all errors of rankframe."""
@@ -36,7 +42,10 @@ class RankframeError(ValueError):
 
     def message(self, *, flags: bool = False) -> str:
         """Return the message, without passwords; options as arguments, or as flags."""
-        return masked("".join(self._word(part, flags=flags) for part in self.parts))
+        words = masked("".join(self._word(part, flags=flags) for part in self.parts))
+        short = _LONG.sub(lambda long: shorten(long[0]), words)
+        # Names may hold surrogates, which no stream can write.
+        return short.encode("utf-8", "backslashreplace").decode()
 
     def _word(self, part: Part, *, flags: bool) -> str:
         if isinstance(part, Role):
@@ -316,7 +325,7 @@ class UnknownMetricError(RankframeError):
 
     def __init__(self, name: str, suggestions: Sequence[str], problem: str = "") -> None:
         hint = f"Did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
-        text = problem or f"unknown metric {shorten(name)!r}"
+        text = problem or f"unknown metric {shown(name)}"
         super().__init__(*sentences((text,), (hint,), ("See `rankframe metrics`",)))
 
 

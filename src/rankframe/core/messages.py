@@ -91,9 +91,10 @@ def number_of(count: float, noun: str) -> str:
     return f"{count:,.0f} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,.0f} {noun}s"
 
 
-def nearest(name: str, names: Iterable[str], limit: int = 1) -> list[str]:
+def nearest(name: object, names: Iterable[str], limit: int = 1) -> list[str]:
     """Return the known names that are most similar to a name, whatever their case."""
-    if len(name) > _LONGEST:  # the time it takes grows with the square of its length
+    # The time it takes grows with the square of its length.
+    if not isinstance(name, str) or len(name) > _LONGEST:
         return []
     by_lower = {k.lower(): k for k in names}
     return [
@@ -101,7 +102,7 @@ def nearest(name: str, names: Iterable[str], limit: int = 1) -> list[str]:
     ]
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
+def did_you_mean(name: object, names: Iterable[str]) -> str:
     """Return a hint with the most similar known name, or nothing."""
     near = nearest(name, names)
     return f"Did you mean {near[0]!r}?" if near else ""
@@ -125,7 +126,7 @@ def _pairs(value: Mapping[str, object], within: str = "") -> Iterator[str]:
         if isinstance(item, Mapping):
             yield from _pairs(item, f"{within}{key}.")
         else:
-            yield shlex.quote(f"{within}{key}={item}")
+            yield shlex.quote(f"{within}{key}={'' if item is None else item}")
 
 
 def _literal(value: object) -> str:

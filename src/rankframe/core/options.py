@@ -14,7 +14,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -113,15 +113,41 @@ _SETTINGS = Check(
     # values may be secret
     lambda value: "one of other things" if isinstance(value, Mapping) else shown(value),
 )
+_SPLIT = Check(
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) for name in value)
+        and all(mark is None or (isinstance(mark, str) and mark) for mark in value.values())
+    ),
+    'a mapping of attributes to what separates their values, such as {"genres": "|"}',
+)
 _CODES = Check(
     lambda value: (
-        value is None or set([value] if isinstance(value, str) else value) <= set(CAVEATS)
+        isinstance(value, str | list | tuple | set | frozenset)
+        and all(
+            isinstance(code, str) and code in CAVEATS
+            for code in ([value] if isinstance(value, str) else value)
+        )
     ),
     f"codes of caveats ({', '.join(CAVEATS)})",
 )
 # "no" would be true
 FLAG = Check(lambda value: isinstance(value, bool), "True or False")
 _BY_TYPE = {bool: FLAG, float: Check(is_number, "a number")}
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse a value that is none of an option's choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise OptionError.choice(name, value, choices)
+
+
+def check_list(name: str, values: Any, expected: str) -> list[Any]:
+    """Return the values of an option as a list; refuse anything that lists no values."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        problem = f" must be {expected}, not {shown(values)}."
+        raise OptionError(Option(name, bare=True), problem)
+    return list(values)
 
 
 @dataclass(frozen=True)
@@ -306,6 +332,7 @@ def takes_options(
 
                     stack.enter_context(freed_at_once())
                 if arguments.get("silence") is not None:
+                    _CODES.refuse("silence", arguments["silence"])
                     stack.enter_context(silenced(arguments["silence"]))
                 result = function(*args, **{**defaults, **arguments})
             warn_of(getattr(result, "caveats", ()))
@@ -361,6 +388,8 @@ Duplicates: TypeAlias = Literal["error", "keep_best"]
 # The units that documents are part of: a table, its file, a mapping, or an expression over doc_id.
 Unit: TypeAlias = Any
 UnitRanks: TypeAlias = Literal["renumbered", "kept"]
+# Attributes of documents and what separates their values; None: nothing does.
+SplitBy: TypeAlias = Mapping[str, str | None]
 # A table in any form that can be read.
 Table: TypeAlias = Any
 Missing: TypeAlias = Literal["zero", "skip", "error"]
@@ -429,6 +458,9 @@ class Policies(Options):
         exclude_seen: remove documents that the query already has in `train`, before ranking.
         items: the documents that can be retrieved, with attributes: a frame with doc_id and any
             other columns.
+        split: attributes of `items` whose text lists values, and what separates these:
+            {"genres": "|"}. A text attribute that looks like lists is refused where values count,
+            unless it is named here; {"genres": None} takes each text as one value.
         catalogue: the documents that can be retrieved (default: the documents in `items`, else the
             documents in `train`).
         reference: another run, which `unexpectedness` compares with.
@@ -502,6 +534,12 @@ class Policies(Options):
         None,
         "Documents that can be retrieved: a file with doc_id and attributes.",
         ledger="given",
+    )
+    split: SplitBy | None = option(
+        None,
+        "Split a text attribute of --items that lists values, e.g. genres=| (repeat).",
+        check=_SPLIT,
+        needs="items",
     )
     catalogue: Table = option(
         None, "The catalogue (default: the documents in --items).", ledger="given"
@@ -616,6 +654,7 @@ class CatalogueOptions(TypedDict, total=False):
     """Name the options of what can be retrieved."""
 
     items: Table
+    split: SplitBy | None
     catalogue: Table
 
 

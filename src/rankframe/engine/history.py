@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, listing, shown
-from rankframe.core.options import StorageSettings, takes_options
+from rankframe.core.options import StorageSettings, check_choice, check_list, takes_options
 from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.result import Result
 from rankframe.frames.judgments import differ
@@ -63,20 +63,20 @@ def history(
     >>> rf.history({"monday": one, "tuesday": other}).select("result", "metric", "value").rows()
     [('monday', 'mrr', 1.0), ('tuesday', 'mrr', 0.5)]
     """
-    if order not in get_args(HistoryOrder):
-        raise OptionError.choice("order", order, get_args(HistoryOrder))
+    check_choice("order", order, get_args(HistoryOrder))
     frames = [_rows(name, result) for name, result in _by_name(results).items()]
     if order == "date":
         frames.sort(key=_date)
     found = pl.concat(_compared(frames))
     if metrics is None:
         return found
-    requested = [metrics] if isinstance(metrics, str) else list(metrics)
+    alone = isinstance(metrics, str)
+    requested = [metrics] if alone else check_list("metrics", metrics, "a list of names")
     available = found["metric"].unique(maintain_order=True).to_list()
     for metric in requested:
-        if metric not in available:
+        if not isinstance(metric, str) or metric not in available:
             hint = did_you_mean(metric, available) or f"They have {listing(available)}."
-            raise OptionError(f"no result has {metric!r}. {hint}")
+            raise OptionError(f"no result has {shown(metric)}. {hint}")
     return found.filter(pl.col("metric").is_in(requested))
 
 
@@ -86,7 +86,8 @@ def _by_name(results: Any) -> dict[str, Stored]:
         by_name = {str(name): result for name, result in results.items()}
     else:
         alone = isinstance(results, str | os.PathLike | Result)
-        listed = [results] if alone else list(results)
+        expected = "a list of folders of stored results, or of results"
+        listed = [results] if alone else check_list("results", results, expected)
         _check(listed)
         by_name = dict(zip(_names(listed), listed, strict=True))
     if not by_name:

@@ -22,6 +22,7 @@ from rankframe.core.columns import (
     ColumnRequest,
 )
 from rankframe.core.errors import MissingColumnError, OptionError
+from rankframe.core.messages import shown
 from rankframe.core.options import (
     COUNT,
     ExposureOptions,
@@ -31,6 +32,7 @@ from rankframe.core.options import (
     Policies,
     RetrieveOptions,
     Storage,
+    check_list,
     is_count,
     is_number,
     takes_options,
@@ -119,8 +121,11 @@ def judge(
     """
     policies = Policies.from_options(options)
     refuse_idle(policies)
+    levels = check_list("levels", levels, "a list of grades")
+    alphas = check_list("alphas", alphas, "a list of numbers")
+    cutoffs = check_list("cutoffs", cutoffs, "a list of whole numbers")
     if bad := [level for level in levels if not is_number(level)]:
-        raise OptionError(f"levels are numbers, not {bad[0]!r}.")
+        raise OptionError(f"levels are numbers, not {shown(bad[0])}.")
     frame_columns = GROUPED_FRAME if subtopics else JUDGED_FRAME
     schema = frame_columns.schema_at(rel=levels, alpha=alphas, k=cutoffs)
     scanned_qrels = open_judgments(qrels, columns, relevance=policies.relevance)

@@ -99,6 +99,11 @@ def for_rows(limit: int) -> int:
     return max(limit - _BASE, limit // 3, 1)
 
 
+def limit_for(room: int) -> int:
+    """Return the least limit that leaves so many bytes for rows: the inverse of `for_rows`."""
+    return min(room + _BASE, 3 * room)
+
+
 def estimated_need(table: InputTable, row_bytes: int, limit: int | None = None) -> int:
     """Estimate the bytes that an input needs.
 

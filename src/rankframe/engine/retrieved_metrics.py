@@ -78,7 +78,12 @@ class SideInputs:
         trained = None if self.train is None else Trained.from_train(self.train)
         policies = self.policies
         return Catalogue.from_inputs(
-            trained, policies.items, policies.catalogue, self.columns, limit=self.limit
+            trained,
+            policies.items,
+            policies.catalogue,
+            self.columns,
+            split=policies.split,
+            limit=self.limit,
         )
 
 

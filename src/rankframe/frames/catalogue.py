@@ -21,12 +21,15 @@ from rankframe.core.columns import (
     FrameColumns,
 )
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, listing, number_of
+from rankframe.core.messages import Option, listing, number_of, shorten
+from rankframe.core.options import SplitBy
 from rankframe.frames.attributes import Values, ValueSets, Vectors
 from rankframe.io.column_names import Columns, Requested, first_called
+from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT, Source, describe
 from rankframe.io.opening import open_raw, read_whole, refuse_pattern
+from rankframe.io.python_objects import read_texts
 from rankframe.kernel.batch import KEY, hashed, text_hashes
 from rankframe.kernel.matching import find_ids
 from rankframe.kernel.tables import Index
@@ -36,6 +39,8 @@ from rankframe.kernel.tables import Index
 POPULARITY = "popularity"
 HEAD, TAIL, COLD = SLICES_OF_POPULARITY = ("head", "tail", "cold")
 _HEAD_SHARE = 0.8
+# What separates values in a text, and the share of values that have it.
+_MARKS, _LISTED_SHARE = ("|", ";", ","), 0.1
 T = TypeVar("T")
 
 
@@ -54,16 +59,20 @@ class Catalogue:
     attributes: pl.DataFrame
     # whether an input lists the documents that can be retrieved
     is_listed: bool
+    # attributes of which it is known whether their texts list values
+    split: frozenset[str] = frozenset()
     _cache: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @classmethod
     def from_inputs(
         cls, trained: Trained | None, items: Source | None, catalogue: Source | None,
-        columns: Columns | None = None, *, limit: int | None = None,
+        columns: Columns | None = None, *, split: SplitBy | None = None, limit: int | None = None,
     ) -> Catalogue:  # fmt: skip
         """Join the documents of train, items and catalogue."""
         counts = None if trained is None else trained.documents
         attributes = _read_items(items, "items", columns, limit)
+        if split:
+            attributes = _split_texts(attributes, split)
         inside = attributes
         if catalogue is not None:
             inside = _read_items(catalogue, "catalogue", columns, limit)
@@ -86,6 +95,7 @@ class Catalogue:
             None if trained is None else trained.queries,
             docs.join(attributes, on=DOC, how="left", maintain_order="left").drop(DOC),
             inside is not None,
+            frozenset(map(_name_attribute, split or ())),
         )
 
     @property
@@ -132,8 +142,15 @@ class Catalogue:
         return replace(SHOWN_FRAME, columns=columns)
 
     def values(self, name: str) -> Values:
-        """Return an attribute as numbers of values."""
-        return self._cached(Values, name, lambda: Values.from_series(self.attribute(name)))
+        """Return an attribute as numbers of values; refuse text that seems to list values."""
+
+        def number_values() -> Values:
+            attribute = self.attribute(name)
+            if name != POPULARITY and name not in self.split and attribute.dtype == pl.String:
+                _refuse_lists_in_text(attribute)
+            return Values.from_series(attribute)
+
+        return self._cached(Values, name, number_values)
 
     def value_sets(self, name: str) -> ValueSets:
         """Group documents by the set of values that they have of an attribute."""
@@ -214,20 +231,85 @@ def _name_attribute(name: str) -> str:
     return f"items.{name}" if own or SHOWN_FRAME.request(name).attribute is not None else name
 
 
+def _split_texts(attributes: pl.DataFrame | None, split: SplitBy) -> pl.DataFrame:
+    """Split the texts of attributes into lists of values."""
+    if attributes is None:
+        raise OptionError(Option("split", bare=True), " needs ", Option("items", bare=True), ".")
+    columns = [name for name in attributes.columns if name != DOC]
+    for column, mark in split.items():
+        name = _name_attribute(column)
+        if name not in columns:
+            problem = f" names {column!r}, which is no attribute of items: {listing(columns)}."
+            raise OptionError(Option("split", bare=True), problem)
+        if mark is None:
+            continue
+        if attributes[name].dtype != pl.String:
+            problem = f" names {column!r}, which is no text but {attributes[name].dtype}."
+            raise OptionError(Option("split", bare=True), problem)
+        value = pl.element().str.strip_chars()
+        values = value.filter(value != "")
+        attributes = attributes.with_columns(pl.col(name).str.split(mark).list.eval(values))
+    return attributes
+
+
+def _refuse_lists_in_text(attribute: pl.Series) -> None:
+    """Refuse texts such as `Action|Romance`, which would count as one value each.
+
+    Texts look like lists if a separator stands in a tenth of the values or more, and values have
+    parts in common: with commas and semicolons, fewer parts than there are values ("Rome, Italy"
+    is no list).
+    """
+    texts = attribute.drop_nulls().unique()
+    for mark in _MARKS:
+        joined = texts.filter(texts.str.contains(mark, literal=True))
+        if len(joined) < max(_LISTED_SHARE * len(texts), 1):
+            continue
+        parts = texts.str.split(mark).explode().str.strip_chars().drop_nulls()
+        several = parts.n_unique()
+        if several < (len(parts) if mark == "|" else len(texts)):
+            raise OptionError(
+                f"the texts of the attribute {attribute.name!r} look like lists: "
+                f"{len(joined):,} of {number_of(len(texts), 'distinct value')} have {mark!r}, e.g. "
+                f"{shorten(repr(joined.sort()[0]))}. Each would count as one value. Pass ",
+                Option("split", {attribute.name: mark}),
+                " to split them, or ",
+                Option("split", {attribute.name: None}),
+                " to keep them whole.",
+            )
+
+
+def _as_numbers(texts: pl.Series) -> pl.Series:
+    """Return a column of a text file as numbers if all its values are, as other formats have it.
+
+    Codes with zeros in front, such as 007, stay text.
+    """
+    values = texts.drop_nulls()
+    for kind in (pl.Int64, pl.Float64):
+        numbers = values.cast(kind, strict=False)
+        exact = (
+            (numbers.cast(pl.String) == values).all()
+            if kind == pl.Int64
+            else (numbers.is_finite().all() and not values.str.contains(r"^[+-]?0\d").any())
+        )
+        if len(values) and not numbers.null_count() and exact:
+            return texts.cast(kind)
+    return texts
+
+
 def _read_items(
     source: Source | None, role: str, columns: Columns | None, limit: int | None
 ) -> pl.DataFrame | None:
     """Return doc_id and attributes, with one row for each document; None without a source."""
     if source is None:
         return None
-    name = describe(source, role)
+    name, untyped = describe(source, role), False
     if isinstance(source, list | set | tuple | pl.Series) and not any(
         isinstance(entry, Mapping) for entry in list(source)[:1]
     ):
-        raw = pl.DataFrame({DOC: [str(doc) for doc in source]}).lazy()  # allowed: ids as listed
+        raw = pl.LazyFrame([read_texts(source, name, DOC)])
     else:
         opened = open_raw(source, name, limit)  # keeps temporary files
-        raw = opened.frame
+        raw, untyped = opened.frame, opened.untyped
     names = list(raw.collect_schema())
     requested = Requested.from_mapping(columns, role).names.get(DOC)
     key = first_called((requested,) if requested else (DOC, *SYNONYMS[DOC]), names)
@@ -238,7 +320,11 @@ def _read_items(
         refuse_pattern(role, column)
     names.remove(key)
     attributes = [pl.col(column).alias(_name_attribute(column)) for column in names]
-    table = read_whole(raw.select(pl.col(key).cast(pl.String).alias(DOC), *attributes), name, limit)
+    rows = raw.select(pl.col(key).cast(pl.String).alias(DOC), *attributes)
+    with reading(name):
+        table = read_whole(rows, name, limit)
+    if untyped:
+        table = table.with_columns(map(_as_numbers, table.drop(DOC)))
     docs = table[DOC]
     empty = int((docs.is_null() | (docs == "")).sum())
     if empty or table.is_empty():

@@ -20,6 +20,7 @@ from rankframe.core.memory_budget import MemoryBudget
 from rankframe.core.options import LARGEST_WEIGHT, Duplicates
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
+from rankframe.io.raw_table import read_tables
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH, hash_of_empty, hashed, numbers_of
 from rankframe.kernel.duplicates import deduplicate
 
@@ -92,7 +93,7 @@ class Batches:
         side, nothing = self.scanned, True
         with side.explained():
             for table in (
-                hashes.collect_batches(lazy=True)
+                read_tables(hashes)
                 if at_once is None
                 else in_steps(hashes, at_once, seekable=side.seekable)
             ):

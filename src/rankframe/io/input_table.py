@@ -26,7 +26,7 @@ from rankframe.core.errors import BadValueError, ColumnTypeError, DuplicateError
 from rankframe.io.column_names import InputNames
 from rankframe.io.formats.numbers import beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
-from rankframe.io.raw_table import lazy_table
+from rankframe.io.raw_table import lazy_table, read_tables
 
 # Whole numbers that fit into an Int64.
 _WHOLE = {
@@ -56,7 +56,7 @@ def in_steps(frame: pl.LazyFrame, at_once: int, *, seekable: bool) -> Iterator[p
     decides how much is read ahead.
     """
     if not seekable:
-        yield from frame.collect_batches(lazy=True)
+        yield from read_tables(frame)
         return
     rows, read, widest = _FIRST, 0, float(_ROW_BYTES)
     while True:
@@ -172,7 +172,7 @@ class Lists:
     def _slices(self, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Yield the lists in order, some at a time."""
         if self.limit is None:
-            return frame.collect_batches(lazy=True, maintain_order=True)
+            return read_tables(frame)
         return in_steps(frame, self.limit // _AT_ONCE, seekable=True)
 
     def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:

@@ -28,7 +28,7 @@ from rankframe.core.messages import Option, listing, number_of, shorten, shown
 from rankframe.core.options import Order, Policies
 from rankframe.io.batches import check_input
 from rankframe.io.column_names import Columns, first_called
-from rankframe.io.formats.registry import READ_ERRORS
+from rankframe.io.formats.registry import READ_ERRORS, reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.opening import (
     Source,
@@ -39,7 +39,7 @@ from rankframe.io.opening import (
     read_whole,
     refuse_pattern,
 )
-from rankframe.io.python_objects import ranking_by_query
+from rankframe.io.python_objects import ranking_by_query, read_texts
 from rankframe.io.queries import Attributes
 
 COUNT: Final = "count"
@@ -219,8 +219,9 @@ def units_of(unit: Any, limit: int | None = None) -> pl.DataFrame:
     if isinstance(unit, pl.DataFrame) and unit.columns == [DOC, _UNIT]:
         raw, names = unit.lazy(), (DOC, _UNIT)
     elif isinstance(unit, Mapping) and not any(isinstance(value, list) for value in unit.values()):
-        texts = {DOC: list(map(str, unit)), _UNIT: list(map(str, unit.values()))}
-        raw, names = pl.LazyFrame(texts, {DOC: pl.String, _UNIT: pl.String}), (DOC, _UNIT)
+        name = describe(unit, _UNIT)
+        texts = (read_texts(unit, name, DOC), read_texts(unit.values(), name, _UNIT))
+        raw, names = pl.LazyFrame(texts), (DOC, _UNIT)
     else:
         opened = open_raw(unit, describe(unit, _UNIT), limit)
         raw = opened.frame
@@ -229,7 +230,8 @@ def units_of(unit: Any, limit: int | None = None) -> pl.DataFrame:
         pl.col(name).cast(pl.String).alias(column)
         for name, column in zip(names, (DOC, _UNIT), strict=True)
     )
-    table = read_whole(raw.select(columns), describe(unit, _UNIT), limit).unique()
+    with reading(describe(unit, _UNIT)):
+        table = read_whole(raw.select(columns), describe(unit, _UNIT), limit).unique()
     problem = ""
     if nulls := table.null_count().sum_horizontal()[0]:
         problem = f" has {number_of(nulls, 'row')} without an id."

@@ -14,7 +14,7 @@ from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import NoOverlapError, OptionError, RankframeError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import Option, shown
-from rankframe.core.options import NoOverlap, Policies
+from rankframe.core.options import FLAG, NoOverlap, Policies, check_list
 from rankframe.io.formats.numbers import given_numbers, turned
 from rankframe.io.python_objects import (
     count_each,
@@ -123,6 +123,12 @@ def _ranked_lists(
             )
         lists = list(ranked.values())
         _refuse_sets(lists, "ranked_results", "list")
+        if odd := [query for query, documents in ranked.items() if not _is_list(documents)]:
+            example = f"{shown(odd[0])} to {shown(ranked[odd[0]])}"
+            raise OptionError(
+                f"ranked_results maps {len(odd):,} of its {len(lists):,} queries to no list, e.g. "
+                f"{example}. Give each query a list of documents."
+            )
         return list(ranked), lists
     _refuse_sets([ranked], "ranked_results", "list of lists")
     lists = list(ranked)
@@ -134,7 +140,7 @@ def _ranked_lists(
     if queries is None:
         return list(map(str, range(len(lists)))), lists
     _refuse_sets([queries], "queries", "list")
-    keys = list(queries)
+    keys = check_list("queries", queries, "a list of names")
     if len(keys) != len(lists):
         raise OptionError(f"queries has {len(keys):,} names for {len(lists):,} ranked lists.")
     refuse_repeated_names(keys, "list")
@@ -205,7 +211,7 @@ def _scores(scores: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.
             raise OptionError(f"scores lack {len(missing):,} of the lists, e.g. {missing[0]!r}.")
         scores = [scores[query] for query in keys]
     _refuse_sets([scores], "scores", "list of lists")
-    scores = list(scores)
+    scores = check_list("scores", scores, "a list of numbers for each list")
     _refuse_sets(scores, "scores", "list")
     if bad := [row for row in scores if not _is_list(row)]:
         raise OptionError(f"scores must be a list of numbers for each list, not {shown(bad[0])}.")
@@ -249,6 +255,9 @@ def _refuse_sets(values: Iterable[Any], what: str, kind: str) -> None:
 
 
 def _apply_key(key: Callable[[Any], str], elements: Iterable[Any]) -> pl.Series:
+    if not callable(key):
+        problem = f" must be a function that turns an element into an id, not {shown(key)}."
+        raise OptionError(Option("key", bare=True), problem)
     strings = list(map(key, elements))
     if bad := [text for text in strings if not isinstance(text, str)]:
         raise OptionError(f"key must turn every element into a string, not into {shown(bad[0])}.")
@@ -317,7 +326,7 @@ def _grade_rows(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.flo
     if isinstance(rows, Mapping):
         names = read_queries(rows, "rows")
         rows = list(rows.values())
-    if isinstance(rows, set | frozenset | str):
+    if isinstance(rows, set | frozenset | str | pl.DataFrame | pl.LazyFrame):
         raise OptionError(f"rows must be lists of grades, not a {type(rows).__name__}.")
     if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "iufb":
         flat = rows.astype(np.float64).ravel()
@@ -398,6 +407,7 @@ def from_topk(
     """
     refuse_if_stranded()
     matrix = _matrix(ids, "ids")
+    FLAG.refuse("smaller_is_better", smaller_is_better)
     if scores is None and smaller_is_better:
         raise OptionError("smaller_is_better speaks of scores, and there are none.")
     numbers, present = _ids(matrix)

@@ -50,7 +50,7 @@ from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable, in_steps, lists_of
 from rankframe.io.output_paths import DATABASE
 from rankframe.io.python_objects import NO_SOURCE, open_python
-from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.io.raw_table import InputRequest, RawTable, size_of
 from rankframe.io.remote import scheme_of
 from rankframe.io.sources.arrow_tables import open_arrow
 from rankframe.io.sources.databases import is_query, open_database, open_query
@@ -61,7 +61,7 @@ from rankframe.io.sources.files import open_address, open_path, open_stream
 Source: TypeAlias = Any
 
 # Shares of a memory limit: a table that is read whole, and the rows that are read at once.
-_WHOLE, _AT_ONCE = 1 / 2, 1 / 32
+_WHOLE, _AT_ONCE = 1 / 4, 1 / 32
 _SAMPLE = 100  # rows by which text is taken for numbers
 _SMALL = 1 << 23  # bytes that are held whatever the limit
 
@@ -181,7 +181,7 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
         return open_query(*source, name=request.name)
     elif isinstance(source, Mapping | list | tuple):
         return open_python(source, request)
-    elif hasattr(source, "read"):
+    elif hasattr(source, "read") and not isinstance(source, type):
         table = open_stream(source, request)
     else:
         table = open_arrow(source, request)
@@ -192,19 +192,18 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
 
 def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.DataFrame:
     """Read all rows of a side input; refuse an input that takes too much of the memory limit."""
-    with reading(name):
-        if limit is None:
-            return rows.collect()
-        tables, size, bound = [rows.clear().collect()], 0, max(int(limit * _WHOLE), _SMALL)
-        for table in in_steps(rows, int(limit * _AT_ONCE), seekable=False):
-            tables.append(table)
-            size += table.estimated_size()
-            if size > bound:
-                half = f"more than {bound:,} bytes, half of what is allowed"
-                problem = f"it is held in memory as a whole, and takes {half}"
-                advice = "Leave out columns and rows that are not needed, or raise "
-                raise UnreadableInputError(name, problem, advice, Option("max_memory", bare=True))
-        return pl.concat(tables)
+    if limit is None:
+        return rows.collect()
+    tables, size, bound = [rows.clear().collect()], 0, max(int(limit * _WHOLE), _SMALL)
+    for table in in_steps(rows, int(limit * _AT_ONCE), seekable=False):
+        tables.append(table)
+        size += size_of(table)
+        if size > bound:
+            part = f"more than {bound:,} bytes, a quarter of what is allowed"
+            problem = f"it is held in memory as a whole, and takes {part}"
+            advice = "Leave out columns and rows that are not needed, or raise "
+            raise UnreadableInputError(name, problem, advice, Option("max_memory", bare=True))
+    return pl.concat(tables)
 
 
 def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered") -> InputTable:

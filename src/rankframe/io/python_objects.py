@@ -210,7 +210,7 @@ def _read_ids(values: Sequence[Any], request: InputRequest) -> pl.Series:
     if kinds == {int}:
         try:
             return pl.Series(DOC, values, dtype=pl.Int64)
-        except OverflowError:
+        except (OverflowError, TypeError):  # more than 64 bits
             kinds = set()
     if type(None) in kinds:
         raise request.unreadable("None is not an id", "Give every document one")

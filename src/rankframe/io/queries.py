@@ -18,7 +18,7 @@ from rankframe.core.columns import DOC, QUERY, SYNONYMS, WEIGHT, plain_name
 from rankframe.core.errors import ColumnTypeError, MissingColumnError, OptionError
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import LARGEST_WEIGHT, Average
-from rankframe.io.batches import check_rows, load_unique
+from rankframe.io.batches import check_rows
 from rankframe.io.column_names import Columns, first_called
 from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
@@ -185,15 +185,24 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
     if weight not in schema:
         raise MissingColumnError("queries", "weight", list(schema), named=weight)
     refuse_pattern("queries", weight)
-    mapping = {**queries.mapping, WEIGHT: weight}
-    return load_unique(replace(queries, mapping=mapping))
+    table = replace(queries, mapping={**queries.mapping, WEIGHT: weight})
+    return _read_unique(table, table.frame)
+
+
+def _read_unique(queries: InputTable, rows: pl.LazyFrame) -> pl.DataFrame:
+    """Read rows of queries, each query once."""
+    with queries.explained():
+        frame = read_whole(rows, queries.name, queries.limit)
+    check_rows(frame.lazy(), "queries", queries.name)
+    return deduplicate(frame, "queries", "error")
 
 
 def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
     """Return the names of slices, in the order of their values; null comes last."""
     by = _JOIN.join(way)
     with queries.explained():
-        values = queries.raw.select(way).unique().sort(way, nulls_last=True).collect()
+        values = queries.raw.select(way).unique().collect(engine="streaming")
+    values = values.sort(map(_sort_key, values.select(way)), nulls_last=True)
     names = values.select(_name_of(way, values.schema)).to_series()
     if len(names) > _MOST_SLICES:
         raise OptionError(
@@ -205,6 +214,17 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
         problem = f"by={by!r}: different values make slices of the same name, {twice}."
         raise OptionError(f"{problem} Rename one of them.")
     return names.to_list()
+
+
+def _sort_key(values: pl.Series) -> pl.Series:
+    """Return the values of an attribute as they are ordered: as numbers, if all are numbers.
+
+    In text files, numbers are text.
+    """
+    if values.dtype != pl.String:
+        return values
+    numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == values.null_count() else values
 
 
 def _name_of(way: Sequence[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
@@ -296,11 +316,10 @@ def _with_slices(
     schema = queries.raw.collect_schema()
     names = [_name_of(way, schema).alias(f"_{number}") for number, way in enumerate(ways)]
     key = pl.col(queries.mapping[QUERY]).cast(pl.String).alias(QUERY)
-    frame = read_whole(queries.raw.select(key, *names), queries.name, queries.limit)
-    if weights is not None:
-        return weights.join(frame, on=QUERY, how="left", maintain_order="left")
-    check_rows(frame.lazy(), "queries", queries.name)
-    return deduplicate(frame, "queries", "error")
+    frame = _read_unique(queries, queries.raw.select(key, *names))
+    if weights is None:
+        return frame
+    return weights.join(frame, on=QUERY, how="left", maintain_order="left")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, Queue
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -11,6 +14,9 @@ import polars as pl
 from rankframe.core.columns import Role
 from rankframe.core.errors import EmptyInputError, UnreadableInputError
 from rankframe.core.messages import Part
+
+_PATIENCE = 0.01  # seconds
+_TEXT_BYTES = 16  # of a text in a column, beside its characters
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class RawTable(NamedTuple):
     seekable: bool = True
     # whether its rows stand in the order of the ranking, whatever its columns
     ranked: bool = False
+    # whether numbers are text, as in CSV
+    untyped: bool = False
     # how it was read, where that had to be told from its look
     note: str = ""
     # in place of a table, an object of JSON whose keys are queries
@@ -84,3 +92,44 @@ def lazy_table(
                     return
 
     return register_io_source(source, schema=schema, is_pure=is_pure)
+
+
+def size_of(table: pl.DataFrame) -> int:
+    """Return how many bytes a table takes; polars counts the characters of texts alone."""
+    texts = sum(kind == pl.String for kind in table.dtypes)
+    return int(table.estimated_size()) + texts * _TEXT_BYTES * table.height
+
+
+def read_tables(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a frame in order, in tables as polars reads them.
+
+    The iterator of polars, `collect_batches`, ends without an error when polars panics, which
+    damaged Parquet files make it do: all further rows would be missing.
+    """
+    tables: Queue[pl.DataFrame | BaseException | None] = Queue(1)
+    stopped = threading.Event()
+
+    def put(table: pl.DataFrame) -> bool:
+        tables.put(table)
+        return stopped.is_set()
+
+    def read() -> None:
+        end = None
+        try:
+            frame.sink_batches(put, engine="streaming")
+        except BaseException as error:  # noqa: BLE001 (raised in the thread that waits for tables)
+            end = error
+        tables.put(end)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        while (table := tables.get()) is not None:
+            if isinstance(table, BaseException):
+                raise table
+            yield table
+    finally:
+        stopped.set()
+        while reader.is_alive():  # which may wait for room in the queue
+            with suppress(Empty):
+                tables.get(timeout=_PATIENCE)

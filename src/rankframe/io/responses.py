@@ -10,18 +10,18 @@ from typing import Any
 import polars as pl
 
 from rankframe.core.columns import RANK
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import ColumnMappingError, OptionError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import shown
 from rankframe.io.column_names import SIDES, names_in
 from rankframe.io.formats.json_text import responses_in
-from rankframe.io.formats.packing import unpacked, without_packing
+from rankframe.io.formats.packing import read_until, unpacked, without_packing
 from rankframe.io.formats.registry import reading
 from rankframe.io.formats.responses import LINE, error_in, is_by_query, read_responses, shape_of
 from rankframe.io.opening import Columns, Source, describe, open_table
+from rankframe.io.python_objects import read_texts
 from rankframe.io.raw_table import InputRequest
 from rankframe.io.sources.files import files_at
-from rankframe.io.sources.spool import read_until
 
 # Responses that show where the parts of a response are.
 _SAMPLE = 20
@@ -47,6 +47,8 @@ def from_responses(
     """
     refuse_if_stranded()
     names = None if queries is None else _names(queries)
+    if columns is not None and not isinstance(columns, Mapping):
+        raise ColumnMappingError.kind(columns)
     request = InputRequest("run", describe(source, "run"), names_in(columns))
     with reading(request.name):
         if isinstance(source, str | os.PathLike):
@@ -54,7 +56,7 @@ def from_responses(
             if not files:
                 raise request.unreadable("no such file")
             hits = responses_in(without_packing(files), request, names)
-        elif hasattr(source, "read"):
+        elif hasattr(source, "readable"):
             content = unpacked(read_until(source, None), request.name)
             hits = responses_in([content], request, names)
         else:
@@ -67,7 +69,7 @@ def from_responses(
 def _names(queries: Iterable[Any]) -> list[str]:
     if isinstance(queries, str | bytes | Mapping) or not isinstance(queries, Iterable):
         raise OptionError(f"queries takes a list of names, not {shown(queries)}.")
-    return list(map(str, queries))
+    return read_texts(queries, "the names of queries").to_list()
 
 
 def _from_objects(source: Any, request: InputRequest, queries: list[str] | None) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import ColumnRequest
 from rankframe.core.errors import MetricParameterError
+from rankframe.core.options import COUNT, FLAG
 from rankframe.metrics.metric import Registration
 from rankframe.metrics.parts import (
     Ratio,
@@ -57,9 +58,9 @@ def rbo_weight(p: float, d: int, *, single: bool = False) -> float:
     >>> round(rbo_weight(0.9, 10, single=True), 10)
     0.0243005936
     """
+    FLAG.refuse("single", single)
     check_between("p", p, 0, 1)
-    if d < 1:
-        raise MetricParameterError(f"a depth must be at least 1, not {d}.")
+    COUNT.refuse("d", d)
     depths = np.arange(1, d)
     rest = -math.log1p(-p) - math.fsum(p**depths / depths)
     rank = max((1 - p) / p * rest, 0.0)

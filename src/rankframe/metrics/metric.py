@@ -361,7 +361,7 @@ def read_average(text: object, label: str) -> tuple[Average, float | None]:
                 return "quantile", q
     averages: list[Average] = [name for name in get_args(Average) if name != "quantile"]
     for average in averages:
-        if text == average:
+        if isinstance(text, str) and text == average:
             return average, None
     listed = ", ".join([*averages, "quantile(q=0.1)"])
     raise MetricParameterError(f"{label!r}: average={text!r} is not one of {listed}.")

@@ -156,7 +156,7 @@ def metric(
         raise MetricParameterError(
             f"{label!r}: an expression is no ratio of sums, so it has no micro average."
         )
-    if frame is not None and frame not in get_args(Frame):
+    if frame is not None and (not isinstance(frame, str) or frame not in get_args(Frame)):
         raise MetricParameterError(
             f"{label!r}: frame={frame!r} is not one of {', '.join(get_args(Frame))}."
         )

@@ -19,6 +19,8 @@ import polars as pl
 
 from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
 from rankframe.core.errors import MetricParameterError
+from rankframe.core.messages import shown
+from rankframe.core.options import is_number
 
 Reduction = Literal["sum", "max", "first"]
 
@@ -170,6 +172,8 @@ def check_between(
     name: str, value: float, low: float, high: float, *, closed: bool = False
 ) -> None:
     """Refuse a parameter outside an interval."""
+    if not is_number(value):
+        raise MetricParameterError(f"{name} must be a number, not {shown(value)}.")
     if low < value < high or (closed and value in (low, high)):
         return
     kind = "from" if closed else "strictly between"

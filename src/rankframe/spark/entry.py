@@ -140,7 +140,7 @@ def evaluate(
             for source in (policies.items, policies.catalogue)
         )
         trained = None if train is None else _count_trained(train)
-        return Catalogue.from_inputs(trained, items, catalogue, columns)
+        return Catalogue.from_inputs(trained, items, catalogue, columns, split=policies.split)
 
     evaluation = RunEvaluation.from_metrics(
         requested,

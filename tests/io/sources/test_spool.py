@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from rankframe.core.errors import RankframeError
+from rankframe.io.formats import packing
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.sources import spool
 from rankframe.io.sources.files import open_path, open_stream
@@ -24,7 +25,7 @@ GRADES = [f"q{n // 7} 0 d{n} {n % 3}" for n in range(300)]
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch, set_scratch, tmp_path: Path) -> None:
     """All texts are large, and cut into blocks of a few lines."""
-    monkeypatch.setattr(spool, "_SMALL", 0)
+    monkeypatch.setattr(packing, "_SMALL", 0)
     monkeypatch.setattr(spool, "_BLOCKS", (300, 300))
     scratch = tmp_path / "scratch"
     scratch.mkdir()

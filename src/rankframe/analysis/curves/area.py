@@ -8,7 +8,7 @@ import polars as pl
 from rankframe.core.arrays import Floats
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option
+from rankframe.core.messages import Option, shown
 from rankframe.core.options import Check, is_count, is_number
 from rankframe.kernel.segments import segment_starts, spread
 
@@ -37,6 +37,7 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     >>> area_under(curve({"q": {"a": 1}}, {"q": {"x": 3.0, "a": 2.0, "y": 1.0}}, "roc"))
     0.5
     """
+    _check_points(points)
     axes = _axes_of(points, _AXES[:2])
     x, y = (_numbers(points, name) for name in axes)
     _check_order(x, axes[0])
@@ -88,6 +89,7 @@ def downsample_curve(points: pl.DataFrame, limit: int = 2_000) -> pl.DataFrame:
     10
     """
     _LIMIT.refuse("limit", limit)
+    _check_points(points)
     if points.height <= limit:
         return points
     axes = _axes_of(points, _AXES)
@@ -109,6 +111,12 @@ def downsample_curve(points: pl.DataFrame, limit: int = 2_000) -> pl.DataFrame:
             here = np.flatnonzero(height == spread(extreme, starts, len(x)))
             keep[here[segment_starts(number[here])]] = True
     return points.filter(pl.Series(keep))
+
+
+def _check_points(points: object) -> None:
+    if not isinstance(points, pl.DataFrame):
+        problem = f" must be a frame of points, as rf.curve returns them, not {shown(points)}."
+        raise OptionError(Option("points", bare=True), problem)
 
 
 def _axes_of(points: pl.DataFrame, choices: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from rankframe.core.options import (
     Intervals,
     Policies,
     Storage,
+    check_choice,
     is_count,
     takes_options,
 )
@@ -188,8 +189,7 @@ def curve(
 
 def _check_options(values: Mapping[str, object], *, per_query: bool, by: object) -> None:
     for option, choices in _CHOICES.items():
-        if values[option] not in get_args(choices):
-            raise OptionError.choice(option, values[option], get_args(choices))
+        check_choice(option, values[option], get_args(choices))
     kind = values["kind"]
     variant = _ELEVEN if kind == "precision_recall" and values["interpolated"] else kind
     for option, (default, owners) in _OWNERS.items():

@@ -88,6 +88,10 @@ def list_candidates(
     folds: int,
 ) -> list[Candidate]:
     """List what is tried, ordered by method, norm and parameters; refuse what is no fusion."""
+    if grid is not None and not isinstance(grid, Mapping):
+        example = '{"k": [10, 60]}'
+        problem = f" maps parameters of fusion to values, such as {example}, and is {shown(grid)}."
+        raise OptionError(Option("grid", bare=True), problem)
     varied, grid = _methods(methods, folds), grid or {}
     named = [norm_named(name) for name in _texts("norms", norms)]
     norm_names = [RAW if norm is None else norm.name for norm in named]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -39,7 +40,7 @@ from rankframe.core.options import (
 from rankframe.engine.accumulator import Terms
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics
-from rankframe.engine.memory import estimated_need, for_rows, limit_of, size_text
+from rankframe.engine.memory import estimated_need, for_rows, limit_for, limit_of, size_text
 from rankframe.io.inputs import Columns, Source
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
@@ -240,7 +241,7 @@ def limit_runs(
     need = values * queries * size + judgment_bytes
     left = room - need
     if left < room * _FOR_RUNS:
-        enough = size_text(int(need / (1 - _FOR_RUNS)) + limit - room)
+        enough = size_text(limit_for(math.ceil(need / (1 - _FOR_RUNS))))
         raise OptionError(
             f"the values of up to {number_of(values, 'candidate')} in "
             f"{number_of(queries, 'query')}, and the judgments, are held in memory and take about "

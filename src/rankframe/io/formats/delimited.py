@@ -55,7 +55,7 @@ def open_delimited(
     numbered = any(_NUMBERED.fullmatch(user_name) for user_name in user_names)
     if numbered and not (is_named(fields) or set(user_names) & set(fields)):
         names = [f"column_{n + 1}" for n in range(len(fields))]
-        return RawTable(_scanned(files, separator, names), seekable=False)
+        return RawTable(_scanned(files, separator, names), seekable=False, untyped=True)
     if request.role != "queries" and is_row(fields, user_names):
         return _without_header(files, separator, fields, request)
     if len(fields) > _MOST and not is_named(fields):
@@ -68,7 +68,7 @@ def open_delimited(
     if twice := [column for column, count in Counter(fields).items() if column and count > 1]:
         problem = f"its header has {twice[0]!r} more than once"
         raise request.unreadable(problem, "Rename or remove one of them")
-    return RawTable(_scanned(files, separator), seekable=False)
+    return RawTable(_scanned(files, separator), seekable=False, untyped=True)
 
 
 def separator_of(head: bytes) -> str | None:
@@ -151,7 +151,7 @@ def _without_header(
             Option("columns", {role or "run": {**_FIRST_TWO, third: "column_3"}}),
         )
     note = f"its first line is no header: read as {', '.join(names)}"
-    return RawTable(_scanned(files, separator, names), seekable=False, note=note)
+    return RawTable(_scanned(files, separator, names), seekable=False, untyped=True, note=note)
 
 
 def _third(table: pl.LazyFrame, request: InputRequest) -> str:

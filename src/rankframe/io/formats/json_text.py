@@ -21,8 +21,8 @@ import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, plain_name
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
-from rankframe.core.messages import listing, shorten
-from rankframe.io.formats.packing import opened, unpacked
+from rankframe.core.messages import Option, listing, shorten
+from rankframe.io.formats.packing import held_bytes, opened, read_until, unpacked
 from rankframe.io.formats.responses import (
     LINE,
     Shape,
@@ -32,7 +32,7 @@ from rankframe.io.formats.responses import (
     read_responses,
     shape_of,
 )
-from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.io.raw_table import InputRequest, RawTable, read_tables
 
 # Hits of responses, any other table, or an object whose keys are queries.
 Found: TypeAlias = pl.DataFrame | pl.LazyFrame | Mapping[str, Any]
@@ -42,6 +42,7 @@ Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
 _KEYS = tuple({plain_name(name) for name in (key, *SYNONYMS[key])} for key in (QUERY, DOC))
 _NUMBER = "_number"
 _SAMPLE = 20  # lines, or elements, that show what all are
+_LONGEST = 1 << 25  # bytes of these lines
 _ERROR = 3  # an error of an engine has a status and headers beside it, but no more
 _MOST = 500  # names in a row
 _RESPONSES = re.compile(r'"responses"\s*:\s*\[')
@@ -175,12 +176,17 @@ class _Reader:
 
     def _document(self, file: str | IO[bytes]) -> Found:
         """Read a text that is one value."""
-        if isinstance(file, str):
-            with open(file, "rb") as raw:  # noqa: PTH123 (may be a name with brackets)
-                content = unpacked(raw.read(), file).getvalue()
-        else:
+        limit = self.request.limit
+        if not isinstance(file, str):
             content = file.read()
             file.seek(0)
+        elif limit is None:
+            content = unpacked(Path(file).read_bytes(), file).getvalue()
+        else:
+            with opened(file) as text:
+                content = read_until(text, _longest(limit))
+        if limit is not None and len(content) > _longest(limit):
+            raise _too_large(self.request)
         text = content.decode("utf-8", errors="strict").lstrip("\ufeff \t\r\n")
         if text.startswith("["):
             return self._array(text)
@@ -305,6 +311,29 @@ class _Reader:
         return self.request.unreadable(problem, "Ask again")
 
 
+def refuse_document(file: str, request: InputRequest) -> None:
+    """Refuse a large text that is one value: it would be held in memory several times over."""
+    lines, more = _first_lines(file)
+    is_json = lines and lines[0].startswith(("{", "["))
+    if is_json and not _are_lines(lines, list(map(_parsed, lines)), more=more):
+        raise _too_large(request)
+
+
+def _longest(limit: int) -> int:
+    """Return how many bytes a document may have; objects of Python take ten times as many."""
+    return held_bytes(limit) // 2
+
+
+def _too_large(request: InputRequest) -> UnreadableInputError:
+    held = f"{_longest(request.limit or 0):,} bytes"
+    return request.unreadable(
+        f"it is one JSON value of more than {held}, unpacked, which must be read as a whole. That "
+        "takes too much memory",
+        "Write it as JSON Lines (a row on each line) or Parquet, or raise ",
+        Option("max_memory", bare=True),
+    )
+
+
 def _has_keys(value: Mapping[str, Any]) -> list[bool]:
     """Return whether a row has the name of a query, and that of a document."""
     names = {plain_name(key) for key in value}
@@ -312,10 +341,16 @@ def _has_keys(value: Mapping[str, Any]) -> list[bool]:
 
 
 def _first_lines(file: str | IO[bytes]) -> tuple[list[str], bool]:
-    """Return the first lines that are not blank, and whether more follow."""
+    """Return the first lines that are not blank, and whether more follow.
+
+    A line of many megabytes is cut short, and the last.
+    """
 
     def take(text: IO[bytes]) -> Iterator[str]:
-        for line in islice((line for line in text if line.strip()), _SAMPLE + 1):
+        left = _LONGEST
+        full = (line for line in iter(lambda: text.readline(left), b"") if line.strip())
+        for line in islice(full, _SAMPLE + 1):
+            left -= len(line)
             yield line.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
 
     if isinstance(file, str):
@@ -376,9 +411,9 @@ def _scan_lines(file: str | IO[bytes], number: str | None = None) -> pl.LazyFram
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
     """Name the first line that is no object."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
-    lines = _scan_lines(file, _NUMBER).filter(full).collect_batches(maintain_order=True)
+    lines = _scan_lines(file, _NUMBER).filter(full)
     # allowed: until the first that is wrong, to say so
-    for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, lines)):
+    for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, read_tables(lines))):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as wrong:

@@ -18,6 +18,8 @@ from typing import IO, Any, NamedTuple, cast
 
 from rankframe.core.errors import UnreadableInputError
 
+# Of a memory limit, the share of text that is held, and text that is held whatever the limit.
+_HELD, _SMALL = 1 / 8, 1 << 23
 # So much is unpacked at a time, and beyond so much, nothing that grows like this. (Runs and
 # judgments grow 4 to 20 times.)
 STEP, _MOST_UNPACKED, _MOST_TIMES = 1 << 22, 1 << 30, 100
@@ -87,6 +89,23 @@ def bare_name(path: str | os.PathLike[str]) -> str:
     name = Path(path).name
     packing = by_name(name)
     return name[: -len(packing.ending)] if packing else name
+
+
+def held_bytes(limit: int) -> int:
+    """Return how many bytes of text are held in memory under a memory limit."""
+    return max(int(limit * _HELD), _SMALL)
+
+
+def read_until(file: IO[bytes], limit: int | None) -> bytes:
+    """Read an open file: to its end if `limit` is None, else until more than `limit` bytes."""
+    if limit is None:
+        content = file.read()
+        return content.encode() if isinstance(content, str) else content
+    parts: list[bytes] = []
+    while limit >= 0 and (part := file.read(STEP)):  # which may be less than was asked for
+        parts.append(part.encode() if isinstance(part, str) else part)
+        limit -= len(parts[-1])
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from rankframe.core.errors import OptionError, UnreadableInputError
+from rankframe.core.errors import UnreadableInputError
+from rankframe.core.options import check_choice
 
 ExampleName: TypeAlias = Literal["shop", "movies"]
 # The judgments of each, and which of its files are runs, the one to compare with first.
@@ -46,8 +47,7 @@ def example(name: ExampleName) -> Example:
     >>> round(rf.evaluate(shop.qrels, shop.runs["hybrid"], "ndcg@10")["ndcg@10"], 4)
     0.5752
     """
-    if name not in (names := get_args(ExampleName)):
-        raise OptionError.choice("name", name, names)
+    check_choice("name", name, get_args(ExampleName))
     folder = _folder() / name
     tables = (folder / f"{table}.parquet" for table in ("queries", "train", "items"))
     return Example(

@@ -27,7 +27,14 @@ import polars as pl
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, is_text
 from rankframe.core.options import reached_with, storage_options
-from rankframe.io.formats.packing import STEP, beginning_of, unpacked, without_packing
+from rankframe.io.formats.packing import (
+    STEP,
+    beginning_of,
+    held_bytes,
+    read_until,
+    unpacked,
+    without_packing,
+)
 from rankframe.io.formats.registry import (
     PARQUET,
     READ_ERRORS,
@@ -39,6 +46,7 @@ from rankframe.io.formats.registry import (
     recognise,
     refuse_other,
 )
+from rankframe.io.python_objects import NO_SOURCE
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.remote import STORES, Remote, explained, polars_arguments, scheme_of
 from rankframe.io.scratch import KeptFolder
@@ -50,7 +58,7 @@ from rankframe.io.sources.folders import (
     open_parts,
     refuse_empty_parts,
 )
-from rankframe.io.sources.spool import held_bytes, is_large, read_until, saved, spooled
+from rankframe.io.sources.spool import is_large, saved, spooled
 
 HUGGING_FACE, WEB = "hf", ("http", "https")
 # Schemes to list in the error about an unknown scheme.
@@ -109,6 +117,8 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         content = read_until(file, None if limit is None else held_bytes(limit))
     except ValueError as error:  # a closed file
         raise request.unreadable(str(error)) from error
+    except (TypeError, AttributeError) as error:  # `read` does not return content
+        raise request.unreadable(f"its method read fails ({error})", NO_SOURCE[1]) from error
     if limit is not None and is_large([io.BytesIO(content)], limit):
         folder = KeptFolder()
         path = saved(content, file, folder)

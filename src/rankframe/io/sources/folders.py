@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 import polars as pl
 
@@ -180,11 +181,26 @@ def open_delta(root: str, name: str) -> pl.LazyFrame:
     if options.get("aws_endpoint_url", "").startswith("http://"):
         options["aws_allow_http"] = "true"
     with _opened_as("a Delta table", name):
-        import deltalake  # noqa: F401, PLC0415 (an optional part)
+        from deltalake import DeltaTable  # noqa: PLC0415 (an optional part)
 
-        frame = pl.scan_delta(root, storage_options=options if scheme else None)
+        table = DeltaTable(root, storage_options=options if scheme else None)
+        frame = pl.scan_delta(table)
         frame.collect_schema()
+        files = pl.DataFrame(table.get_add_actions())
+    if not scheme:
+        _refuse_lost_files(Path(root), dict(zip(files["path"], files["size_bytes"], strict=True)))
     return frame
+
+
+def _refuse_lost_files(folder: Path, sizes: Mapping[str, int]) -> None:
+    """Refuse a Delta table of which a file is gone or cut short; polars would panic."""
+    for path, size in sizes.items():
+        places = (folder / path, folder / unquote(path))
+        place = next((place for place in places if place.is_file()), None)
+        if place is None or place.stat().st_size < size:
+            problem = f"its file {path!r} is {'gone' if place is None else 'cut short'}"
+            advice = "Restore the file, or an earlier version of the table"
+            raise UnreadableInputError(str(folder), problem, advice)
 
 
 def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:

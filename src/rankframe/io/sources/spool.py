@@ -21,17 +21,16 @@ import polars as pl
 
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
-from rankframe.io.formats.json_text import open_json_lines, refuse_lines
-from rankframe.io.formats.packing import beginning_of, opened, packing_of
+from rankframe.io.formats.json_text import open_json_lines, refuse_document, refuse_lines
+from rankframe.io.formats.packing import beginning_of, held_bytes, opened, packing_of
 from rankframe.io.formats.registry import TREC, Format
 from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse_mistakes
-from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.io.raw_table import InputRequest, RawTable, size_of
 from rankframe.io.scratch import KeptFolder, room_for
 
-# Shares of a memory limit: text that is held, text that is read at once, and a file of rows.
-_HELD, _BLOCK, _PART = 1 / 8, 1 / 64, 1 / 16
-# Text that is held whatever the limit; blocks are no smaller and no larger than this.
-_SMALL = 1 << 23
+# Shares of a memory limit: text that is read at once, and a file of rows.
+_BLOCK, _PART = 1 / 64, 1 / 16
+# Blocks are no smaller and no larger than this.
 _BLOCKS = 1 << 20, 1 << 24
 # A line that is longer than this is none.
 _LONGEST = 1 << 25
@@ -43,11 +42,6 @@ _TIMES, _MOST_TIMES = 20, 1032
 _STEP = 1 << 20
 
 
-def held_bytes(limit: int) -> int:
-    """Return how many bytes of text are held in memory under a memory limit."""
-    return max(int(limit * _HELD), _SMALL)
-
-
 def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
     """Return whether these files have more text than is held in memory under a limit."""
     room = held_bytes(limit)
@@ -57,18 +51,6 @@ def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
         if room < 0:
             return True
     return False
-
-
-def read_until(file: IO[bytes], limit: int | None) -> bytes:
-    """Read an open file: to its end if `limit` is None, else until more than `limit` bytes."""
-    if limit is None:
-        content = file.read()
-        return content.encode() if isinstance(content, str) else content
-    parts: list[bytes] = []
-    while limit >= 0 and (part := file.read(_STEP)):  # which may be less than was asked for
-        parts.append(part.encode() if isinstance(part, str) else part)
-        limit -= len(parts[-1])
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def saved(head: bytes, rest: IO[bytes], folder: KeptFolder) -> str:
@@ -95,6 +77,9 @@ def spooled(
     folder = folder or KeptFolder()
     parts: list[Path] = []
     try:
+        if form.name in ("JSON", "JSON Lines"):
+            for file, name in zip(files, names, strict=True):
+                refuse_document(file, replace(request, name=name))
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             called = replace(request, name=name)
             parts_of_file = _in_parts(file, form, called, folder.path / f"{number:05}")
@@ -104,7 +89,8 @@ def spooled(
                 return None  # read whole, the files give a table or the error that fits
             parts += parts_of_file
         with room_for(folder.path):
-            return RawTable(pl.scan_parquet(_alike(parts), glob=False), files=folder)
+            frame = pl.scan_parquet(_alike(parts), glob=False)
+        return RawTable(frame, untyped=form is not TREC, files=folder)
     except BaseException:
         folder.remove()
         raise
@@ -137,7 +123,7 @@ def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> l
         reader = TrecReader(role, lambda: refuse_mistakes(readable(), role, request.name))
     elif form.name in ("CSV", "TSV"):
         reader = TableReader(read)
-    elif form.name == "JSON Lines":
+    elif form.name in ("JSON", "JSON Lines"):
         reader = JsonReader(read, lambda: refuse_lines(readable(), request.name))
     else:
         return None
@@ -175,7 +161,7 @@ class _Parts:
     def add(self, table: pl.DataFrame) -> None:
         if table.width:
             self._tables.append(table)
-            self._size += table.estimated_size()
+            self._size += size_of(table)
         if self._size > self._most:
             self.flush()
 
