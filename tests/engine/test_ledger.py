@@ -93,7 +93,7 @@ def counts(**changed: Any) -> RunCounts:
 
 
 def ledger_of(counts: RunCounts, **policies: Any) -> pl.DataFrame:
-    return make_ledger(judged_items(counts, subtopics=None, rel=None, retrieved=False), policies)
+    return make_ledger(judged_items(counts, subtopics=None, retrieved=False), policies)
 
 
 def of(ledger: pl.DataFrame, item: str) -> float | None:

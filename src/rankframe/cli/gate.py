@@ -10,7 +10,7 @@ import typer
 from rankframe.cli import flags
 from rankframe.cli.inputs import NOTHING, open_sources, runs_by_name, split_name
 from rankframe.cli.options import REQUIRED, Argument, Flag, Given, flags_of, takes
-from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
+from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, SharedPolicies, Storage
 
@@ -112,7 +112,7 @@ def gate(
     with out.progress("deciding") as report:
         verdict = rf.gate(judgments, opened[-2], opened[-1], rules, progress=report, **how)
     verdict = verdict.named(baseline=before, candidate=name)
-    warn_if_every_relevant(verdict.every_relevant and bool(qrels))
+    out.warn(verdict.caveats)
     for target, text in ((json, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))

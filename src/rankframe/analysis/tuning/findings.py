@@ -14,12 +14,14 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.compare import correct_rows
-from rankframe.analysis.comparison import WARNING
+from rankframe.analysis.comparison import HOLE_COLUMNS
 from rankframe.analysis.differences import AlignedValues, Row, Setup, draw_replicates
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.systems import Systems
+from rankframe.analysis.judged_shares import CONDENSED, JudgedGap, describe_gaps
+from rankframe.analysis.systems import Systems, caveats_of_systems
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
+from rankframe.core.caveats import PREFIX, find_caveat
 from rankframe.core.columns import QUERY
 from rankframe.core.messages import number_of
 from rankframe.core.options import SharedPolicies
@@ -49,7 +51,7 @@ TUNED, BEST_RUN, RRF = "tuned", "best_run", "rrf"
 HINDSIGHT = "best_run_of_all"
 # Items of a run's ledger: some are equal for all runs, the others are its own.
 _SHARED = ("qrels_rows", "qrels_queries", "queries_without_relevant", "qrels_fingerprint",
-           "all_judged_relevant")  # fmt: skip
+           )  # fmt: skip
 _OWN = {"run_rows": "rows", "run_queries": "queries", "queries_missing": "queries_missing",
         "run_order": "order"}  # fmt: skip
 
@@ -66,6 +68,8 @@ class Findings:
     runs: Mapping[str, QueryValues]
     rrf: tuple[str, QueryValues]
     setup: Setup
+    # runs of which one is judged more than another, and their values over judged documents alone
+    judged: tuple[Sequence[JudgedGap], pl.DataFrame | None] = ((), None)
 
     @cached_property
     def _averages(self) -> list[list[float]]:
@@ -145,7 +149,11 @@ class Findings:
             single = values.system_row(i, self.setup.intervals)
             interval = {column: single[column] for column in _INTERVAL}
             rows.append({"run": name, **interval, "folds": self.chosen_runs.count(i)})
-        return _table(rows)
+        table, bounds = _table(rows), self.judged[1]
+        if bounds is None:
+            return table
+        columns = bounds.select(pl.col("system").alias("run"), CONDENSED, *HOLE_COLUMNS)
+        return table.join(columns, on="run", how="left", maintain_order="left")
 
     def against(self) -> pl.DataFrame:
         """Test the tuned fusion, out of fold, against the best single run and plain RRF.
@@ -211,9 +219,13 @@ class Findings:
         return pl.DataFrame({QUERY: self.queries, "fold": self.folds.numbers + 1, **values})
 
     def ledger(
-        self, systems: Systems, shared: SharedPolicies, fusing: FusionPolicies
+        self,
+        systems: Systems,
+        shared: SharedPolicies,
+        fusing: FusionPolicies,
+        against: pl.DataFrame,
     ) -> pl.DataFrame:
-        """Return the ledger: item, value, note."""
+        """Return the ledger: item, value, note. `against` are the tests."""
         ledgers = {
             name: [] if system.ledger is None else system.ledger.rows()  # allowed: few
             for name, system in systems.by_name.items()
@@ -248,15 +260,16 @@ class Findings:
         for name in ("baseline", "unpaired"):
             del policies[name]
         done = "left out for all" if shared.missing == "skip" else "scored 0"
-        missing = [lack for lack in systems.lacks if lack.many]
-        warnings = [str(replace(lack, done=done)) for lack in missing]
-        if counted < SMALL:
-            few = f"{number_of(counted, 'query')} to tune by: too few to say much of others"
-            warnings.append(few)
-        if warning := self.setup.out_of_reach(2, 1):
-            warnings.append(warning)
+        lacking = [replace(lack, done=done) for lack in systems.lacks]
+        caveats = [
+            *describe_gaps(*self.judged),
+            *find_caveat("few_queries", SMALL - counted, queries=number_of(counted, "query")),
+            *self.setup.find_caveats(2, 1, counted),
+            *self.setup.find_contradictions(against),
+            *(caveat.about(name) for name, caveat in caveats_of_systems(systems.by_name, lacking)),
+        ]
         items += [(f"{POLICY}{name}", None, str(note)) for name, note in policies.items()]
-        items += [(WARNING, None, warning) for warning in warnings]
+        items += [(f"{PREFIX}{code}", value, text) for code, value, text in caveats]
         return pl.DataFrame(items, schema=LEDGER_SCHEMA, orient="row")
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 from typing import Unpack
 
 import numpy as np
@@ -15,6 +16,7 @@ from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
 from rankframe.analysis.fusion.training import judge_runs
+from rankframe.analysis.judged_shares import find_bounds, find_gaps
 from rankframe.analysis.systems import (
     Runs,
 )
@@ -170,6 +172,7 @@ def tune(
         trials = Trials(names, evaluator, ids, dealt, judge, budget, intervals.seed)
         tried = trials.run(candidates, PLAIN)
     plain = trials.values[PLAIN]
+    judged_gaps = find_gaps(systems, combinations(names, 2))
     findings = Findings(
         tuned_by,
         ids,
@@ -178,15 +181,17 @@ def tune(
         single_runs,
         (PLAIN.name, plain),
         setup,
+        (judged_gaps, find_bounds(systems, [tuned_by]) if judged_gaps else None),
     )
     best = tried[findings.order[0]].candidate
+    against = findings.against()
     return Tuning(
         candidates=findings.candidates(),
-        against=findings.against(),
+        against=against,
         folds=findings.by_fold(),
         runs=findings.by_run(),
         per_query=findings.per_query(),
-        ledger=findings.ledger(systems, shared, fusing),
+        ledger=findings.ledger(systems, shared, fusing, against),
         metric=tuned_by,
         best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
         names=names,
