@@ -56,7 +56,7 @@ def test_a_change_shows_its_documents(
     same = rf.diff(qrels, run, run, "mrr@2")
     assert "No query moved." in text(show.diff_tables(same))
     assert list(json.loads(show.diff_text(change, style="json"))) == [
-        "runs", "summary", "movers", "documents",
+        "runs", "caveats", "summary", "movers", "documents",
     ]  # fmt: skip
     assert show.diff_text(change, style="csv").startswith("query_id,")
 

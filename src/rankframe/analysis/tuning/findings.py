@@ -19,8 +19,10 @@ from rankframe.analysis.differences import AlignedValues, Row, Setup, draw_repli
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.judged_shares import CONDENSED, JudgedGap, describe_gaps
 from rankframe.analysis.systems import Systems, caveats_of_systems
+from rankframe.analysis.tuning.choice import Choice, draw_errors
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
+from rankframe.core.arrays import Floats
 from rankframe.core.caveats import PREFIX, find_caveat
 from rankframe.core.columns import QUERY
 from rankframe.core.messages import number_of
@@ -30,7 +32,7 @@ from rankframe.engine.ledger import LEDGER_SCHEMA, POLICY
 from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, hash_ids
-from rankframe.stats.intervals import finish_average
+from rankframe.stats.intervals import around, finish_average, t_interval
 
 # The types of columns; all other columns are Float64.
 _TYPES: dict[str, Any] = {
@@ -179,13 +181,55 @@ class Findings:
                 "baseline": baselines[system],
                 "single": system != RRF,
                 **values.pair_row(*pair, self.setup.intervals, p_value),
+                **self._interval(values, pair, system, systems[system]),
             }
             for system, pair, p_value in zip(baselines, pairs, p_values, strict=True)
         ]
         gain = pl.col("difference") * (1 if self.metric.higher_is_better else -1)
-        improved = (pl.col("significant") & (gain > 0)).fill_null(value=False)
+        contains_0 = (pl.col("ci_low") <= 0) & (pl.col("ci_high") >= 0)
+        improved = (
+            pl.col("significant") & (gain > 0) & ~contains_0.fill_null(value=False)
+        ).fill_null(value=False)
         table = correct_rows(_table(rows), self.setup)
         return table.with_columns(improved=improved).select(AGAINST_COLUMNS)
+
+    def _interval(
+        self, values: AlignedValues, pair: tuple[int, int], system: str, reference: Terms
+    ) -> Row:
+        """Return the interval of a gain out of fold, with the error of choosing in every fold."""
+        difference, intervals = values.difference(*pair), self.setup.intervals
+        if difference is None or intervals.ci is None:
+            return {}
+        runs = [run.terms for run in self.runs.values()]
+        among = (
+            Choice(runs, [list(range(len(runs)))] * self.folds.count)
+            if system == BEST_RUN
+            else Choice.fixed(reference, self.folds)
+        )
+        errors = values.slope(pair[1]) * self._tuned_errors
+        errors = errors - values.slope(pair[0]) * self._draw_errors(among)
+        bounds = t_interval(
+            difference, float(errors.std(ddof=1)), int(self.folds.complete.sum()),
+            intervals.confidence,
+        )  # fmt: skip
+        low, high = around(difference, None if np.isnan(errors).any() else bounds)
+        return {"ci_low": low, "ci_high": high}
+
+    @cached_property
+    def _tuned_errors(self) -> Floats:
+        allowed = [
+            [i for i, trial in enumerate(self.trials) if fold in trial.folds]
+            for fold in range(self.folds.count)
+        ]
+        return self._draw_errors(Choice([trial.values.terms for trial in self.trials], allowed))
+
+    def _draw_errors(self, choice: Choice) -> Floats:
+        intervals, higher = self.setup.intervals, self.metric.higher_is_better
+        errors = draw_errors(
+            choice, self.folds, self._hashes, higher=higher,
+            replicates=intervals.replicates, seed=intervals.seed,
+        )  # fmt: skip
+        return errors if higher else -errors
 
     def by_fold(self) -> pl.DataFrame:
         """Return a row for each fold: what was chosen without it, and its value."""
@@ -264,7 +308,7 @@ class Findings:
         caveats = [
             *describe_gaps(*self.judged),
             *find_caveat("few_queries", SMALL - counted, queries=number_of(counted, "query")),
-            *self.setup.find_caveats(2, 1, counted),
+            *self.setup.find_caveats(3, 1, counted),
             *self.setup.find_contradictions(against),
             *(caveat.about(name) for name, caveat in caveats_of_systems(systems.by_name, lacking)),
         ]

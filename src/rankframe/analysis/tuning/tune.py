@@ -130,6 +130,7 @@ def tune(
     comparing, intervals = Comparing.from_options(options), Intervals.from_options(options)
     setup = Setup(None, comparing, intervals)
     setup.check_metrics([tuned_by])
+    setup = setup.with_enough_permutations(3, 1)
     sources = named_runs(runs)
     names = tuple(sources)
     candidates = list_candidates(methods, norms, grid, names, budget=budget, folds=folds)

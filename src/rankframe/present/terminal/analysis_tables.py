@@ -69,7 +69,8 @@ def comparison_text(
         case "csv":
             return csv_text(comparison.table)
         case "json":
-            return frames_as_json(comparison, ("table", "systems", "ledger"))
+            caveats = [caveat._asdict() for caveat in comparison.caveats]
+            return frames_as_json(comparison, ("table", "systems", "ledger"), caveats=caveats)
 
 
 def diff_tables(diff: Diff) -> RenderableType:
@@ -196,8 +197,13 @@ def tuning_text(tuning: Tuning, style: Literal["json", "csv", "markdown"], limit
             return csv_text(tuning.candidates.with_columns(weights))
         case "json":
             frames = ("candidates", "against", "folds", "runs", "ledger")
-            headline, improved = tuning.headline, tuning.improved
-            return frames_as_json(tuning, frames, headline=headline, improved=improved)
+            return frames_as_json(
+                tuning,
+                frames,
+                headline=tuning.headline,
+                improved=tuning.improved,
+                caveats=[caveat._asdict() for caveat in tuning.caveats],
+            )
 
 
 def _in_one(parts: Sequence[Part], hidden: Sequence[Note]) -> list[Part]:
