@@ -11,6 +11,7 @@ from rankframe.analysis.gate import gate
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.tune import tune
 from rankframe.analysis.verdict import Verdict
+from rankframe.core.caveats import RankframeWarning
 from rankframe.core.errors import RankframeError
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import DEFAULT_METRICS, evaluate
@@ -135,21 +136,22 @@ mrr = reciprocal_rank
 success = hit_rate
 
 __all__ = [
-    "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "Result", "Tuning", "Verdict",
-    "agree", "all_of", "alpha_dcg", "alpha_ndcg", "any_of", "area_under", "auc", "average_overlap",
-    "average_precision", "average_recall", "bin_g", "bpref", "calibration", "cg", "compare",
-    "compat", "coverage", "curve", "dcg", "diff", "diversity", "downsample_curve", "efd",
-    "eleven_point", "entropy", "epc", "err", "err_ia", "evaluate", "example", "exposure",
-    "exposure_gap", "exposure_share", "f", "f1", "fall_out", "fcp", "from_lists", "from_relevance",
-    "from_responses", "from_topk", "fuse", "g_measure", "gate", "gini", "history", "hit_rate",
-    "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge", "judged", "kendall_tau",
-    "lag", "long_tail", "map_ia", "metric", "mrr", "ncg", "ndcg", "ndcg_ia", "ndcg_rel", "ndpm",
-    "nerr", "nerr_ia", "nnrbp", "novelty", "nrbp", "num_nonrelevant_judged_retrieved",
-    "num_relevant", "num_relevant_retrieved", "num_retrieved", "overlap", "pair", "pearson",
-    "personalisation", "plot", "popularity", "precision", "precision_at_recall", "precision_ia",
-    "r_precision", "r_score", "rbd", "rbo", "rbo_ext", "rbo_min", "rbo_p", "rbo_res", "rbo_weight",
-    "rbp", "rbp_residual", "recall", "reciprocal_rank", "relative_precision", "repeated", "report",
-    "retrieved", "rndcg", "sdcg", "serendipity", "set_f", "set_map", "set_precision", "set_recall",
-    "spark", "spearman", "stack", "subtopic_recall", "success", "tau_ap", "trec_rbp",
-    "trec_rbp_resid", "trec_unj", "tune", "unexpectedness", "unjudged", "utility", "yaap",
+    "DEFAULT_METRICS", "Comparison", "Diff", "RankframeError", "RankframeWarning", "Result",
+    "Tuning", "Verdict", "agree", "all_of", "alpha_dcg", "alpha_ndcg", "any_of", "area_under",
+    "auc", "average_overlap", "average_precision", "average_recall", "bin_g", "bpref",
+    "calibration", "cg", "compare", "compat", "coverage", "curve", "dcg", "diff", "diversity",
+    "downsample_curve", "efd", "eleven_point", "entropy", "epc", "err", "err_ia", "evaluate",
+    "example", "exposure", "exposure_gap", "exposure_share", "f", "f1", "fall_out", "fcp",
+    "from_lists", "from_relevance", "from_responses", "from_topk", "fuse", "g_measure", "gate",
+    "gini", "history", "hit_rate", "hits", "ideal_dcg", "ild", "infap", "iprec", "jaccard", "judge",
+    "judged", "kendall_tau", "lag", "long_tail", "map_ia", "metric", "mrr", "ncg", "ndcg",
+    "ndcg_ia", "ndcg_rel", "ndpm", "nerr", "nerr_ia", "nnrbp", "novelty", "nrbp",
+    "num_nonrelevant_judged_retrieved", "num_relevant", "num_relevant_retrieved", "num_retrieved",
+    "overlap", "pair", "pearson", "personalisation", "plot", "popularity", "precision",
+    "precision_at_recall", "precision_ia", "r_precision", "r_score", "rbd", "rbo", "rbo_ext",
+    "rbo_min", "rbo_p", "rbo_res", "rbo_weight", "rbp", "rbp_residual", "recall", "reciprocal_rank",
+    "relative_precision", "repeated", "report", "retrieved", "rndcg", "sdcg", "serendipity",
+    "set_f", "set_map", "set_precision", "set_recall", "spark", "spearman", "stack",
+    "subtopic_recall", "success", "tau_ap", "trec_rbp", "trec_rbp_resid", "trec_unj", "tune",
+    "unexpectedness", "unjudged", "utility", "yaap",
 ]  # fmt: skip
