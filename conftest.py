@@ -8,6 +8,9 @@ from hypothesis import settings
 
 import rankframe as rf
 
+# The fixture `message` and the option --update-messages.
+pytest_plugins = ["tests.support.messages"]
+
 # Nothing is timed in tests. Few examples of many: plain Python is compared with on hundreds more.
 settings.register_profile("rankframe", deadline=None, max_examples=12)
 settings.load_profile("rankframe")

@@ -146,7 +146,7 @@ def simulate(experiments: int) -> str:
             cells[documents, users] = found
             shown = [_cell(found[:, at]) for at in range(found.shape[1])]
             print(documents, users, f"{time.perf_counter() - start:.0f} s", shown, file=sys.stderr)
-    lines = [f"{experiments:,} experiments a cell: documents / users.", ""]
+    lines = [f"{experiments:,} experiments per cell. Columns: documents / users.", ""]
     for at, what in enumerate(("one system", "difference of two")):
         lines += [f"| {what} | {' | '.join(f'{d:,} / {u:,}' for d, u in cells)} |"]
         lines += [f"|---|{'---:|' * len(cells)}"]

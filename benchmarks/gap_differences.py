@@ -164,7 +164,7 @@ STUDIES = (
         lambda s, _: s < 0.93,
     ),
     (
-        "Percent of p values of it below 0.05: alarms in the first three, finds in the others",
+        "Percent of p values below 0.05: false alarms in the first six rows, detections below",
         _wrong,
     ),
 )
@@ -173,7 +173,7 @@ STUDIES = (
 def simulate(experiments: int, processes: int) -> str:
     """Run all, and make the tables."""
     os.environ |= {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    tables = [f"{experiments:,} experiments a cell, ± Monte Carlo standard error.", ""]
+    tables = [f"{experiments:,} experiments per cell, ± Monte Carlo standard error.", ""]
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for correlation in (CORRELATION, BEFORE_AFTER):
             start = time.perf_counter()

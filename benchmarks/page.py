@@ -6,13 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page_comparison import chart, section
+from benchmarks.page_comparison import chart, order_name, section
+
+_TITLE = """\
+# Benchmarks
+
+`python -m benchmarks` runs the measurements and writes this page. All runs and judgments are
+synthetic."""
 
 
 def write_page(folder: Path) -> Path:
     """Write README.md and chart.svg from results.json and others in the same folder."""
     measured = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    parts = ["# Benchmarks\n\n`python -m benchmarks` measures, and writes this page."]
+    parts = [_TITLE]
     if "comparison" in measured:
         parts += [section(measured["comparison"])]
         chart(measured["comparison"], folder / "chart.svg")
@@ -21,13 +27,15 @@ def write_page(folder: Path) -> Path:
     if "paths" in measured:
         parts += ["\n## Other paths\n", _paths(measured["paths"])]
     if "agreement" in measured:
-        parts += ["\n## Two rankings side by side\n", _agreement(measured)]
+        parts += ["\n## Comparing two rankings\n", _agreement(measured)]
     if (fusion := folder / "fusion.json").exists():
         parts += ["\n## Fusion\n", _fusion(json.loads(fusion.read_text("utf-8")))]
     if (shown := folder / "shown.json").exists():
-        parts += ["\n## What was shown\n", _shown(json.loads(shown.read_text("utf-8")))]
+        retrieved = _shown(json.loads(shown.read_text("utf-8")))
+        parts += ["\n## Metrics of retrieved documents\n", retrieved]
     if (spark := folder / "spark.json").exists():
-        parts += ["\n## Spark beside one process\n", _spark(json.loads(spark.read_text("utf-8")))]
+        distributed = _spark(json.loads(spark.read_text("utf-8")))
+        parts += ["\n## Spark and a single process\n", distributed]
     if "machine" in measured:
         parts += ["\n## The machine\n", _machines(measured["machine"])]
     page = folder / "README.md"
@@ -37,17 +45,19 @@ def write_page(folder: Path) -> Path:
 
 def _growth(measured: dict[str, Any]) -> str:
     lines = [
-        "Ten documents a query; once each. The values of the largest are the same to the bit.",
+        "Each query has ten documents; each row of the table was measured once. The rows with the",
+        "largest input have equal values, bit for bit.",
         "",
-        "| rows | order | | wall s | CPU s | CPU ns a row | peak GiB |",
+        "| rows | order | | wall s | CPU s | CPU ns per row | peak GiB |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {row['rows']:,} | {row['order']} | {row['how']} | {row['wall']:.2f} | {row['cpu']:.2f} "
+        f"| {row['rows']:,} | {order_name(row['order'])} | {row['how']} "
+        f"| {row['wall']:.2f} | {row['cpu']:.2f} "
         f"| {row['cpu'] / row['rows'] * 1e9:.0f} | {row['peak'] / 2**30:.2f} |"
         for row in measured["rows"]
     ]
-    lines += ["", "| on the same files | seconds |", "|---|---|"]
+    lines += ["", "| metrics, on the same files | seconds |", "|---|---|"]
     lines += [f"| {name} | {seconds:.2f} |" for name, seconds in measured["metrics"]]
     lines += ["", "| start-up | seconds |", "|---|---|"]
     lines += [f"| {name} | {seconds:.2f} |" for name, seconds in measured["start"]]
@@ -56,7 +66,8 @@ def _growth(measured: dict[str, Any]) -> str:
 
 def _paths(measured: list[dict[str, Any]]) -> str:
     lines = [
-        "1M queries with ten documents each, grouped; once each, imports apart.",
+        "1M queries with ten documents each, contiguous. Each row of the table was measured once,",
+        "without imports.",
         "",
         "| path | wall s | CPU s | × one evaluation, CPU | peak GB |",
         "|---|---|---|---|---|",
@@ -72,8 +83,8 @@ def _paths(measured: list[dict[str, Any]]) -> str:
 
 def _agreement(measured: dict[str, Any]) -> str:
     lines = [
-        "`rf.agree` from two Parquet files, beside a loop over the queries with scipy or the `rbo`",
-        "package on dicts in memory (*: timed on a sample of the queries and scaled up).",
+        "`rf.agree` reads two Parquet files. The loop calls scipy or the package `rbo` for each",
+        "query, on dicts in memory (*: timed on a sample of the queries and scaled up).",
         "",
         "| rankings | measures | by | seconds | peak GB |",
         "|---|---|---|---|---|",
@@ -84,20 +95,21 @@ def _agreement(measured: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-_SPARK = """`python -m benchmarks.spark`: `rf.spark.evaluate` in local mode, on the cores and files
-of `rf.evaluate` and of naive polars (which draws no intervals). All rows are in random order.
-Start-up, of the interpreter and of Spark's session, is apart; the best of three runs, one after
-the other on an idle machine. Memory is the peak of all processes together, looked at five times a
-second.
+_SPARK = """\
+`python -m benchmarks.spark`: `rf.spark.evaluate` in local mode is compared with `rf.evaluate` and
+with naive polars (which computes no intervals), on the same cores and files. Rows are shuffled.
+Start-up of the interpreter and of the Spark session is listed separately. Times are the best of
+three runs, one after the other, on an idle machine. Memory is the peak of all processes together,
+sampled five times per second.
 
-| retrieved + judged | engine | partitions | start s | job s | CPU s | µs a row | peak GB |
+| retrieved + judged | engine | partitions | start s | job s | CPU s | µs per row | peak GB |
 |---|---|---|---|---|---|---|---|"""
 _SIZING = """
-Per row, Spark's time falls until its first use, some ten seconds, no longer shows. What a cluster
-is sized by: core-µs that each row takes beyond those of the smallest input, the largest Python
-worker, and what was on disk (shuffled rows, and values per query).
+Spark's time per row falls with the number of rows, because the first use of Spark costs about ten
+seconds. To size a cluster, use the table below: core-µs per row beyond those of the smallest
+input, the largest Python worker, and bytes on disk (shuffle files and values per query).
 
-| rows in all | core-µs a further row | rows a partition | largest worker GB | disk bytes a row |
+| total rows | core-µs per further row | rows per partition | largest worker GB | bytes per row |
 |---|---|---|---|---|"""
 
 
@@ -125,18 +137,19 @@ def _spark(measured: dict[str, Any]) -> str:
 
 
 _FUSION = """\
-`python -m benchmarks.fusion FOLDER --output benchmarks/fusion.json`. Two runs with text ids fused:
-reciprocal rank fusion, and a weighted sum of min-max scores. From files to a file in a process of
-its own, imports and compiling apart, the least of all rounds, in CPU seconds (and wall). DuckDB:
-the fastest of 4 or 8 ways to say it, chosen on a tenth. ranx: loaded from dicts and written from
-them, which takes a third of the time of its own `save`. "Times": how many times as long as
+`python -m benchmarks.fusion FOLDER --output benchmarks/fusion.json`. Two runs with text ids are
+fused, by reciprocal rank fusion and by a weighted sum of min-max scores. Each measurement reads
+files and writes a file in its own process. Times are the minimum of all rounds, in CPU seconds
+(wall seconds in brackets), without imports and compilation. DuckDB runs the fastest of 4 or 8
+equivalent queries, selected on a tenth of the data. ranx loads and writes its runs through dicts,
+which takes a third of the time of its own `save`. "Times" is the time divided by that of
 rankframe on the same files.
 
 | queries | depth | method | rankframe | DuckDB | times | ranx | times |
 |---|---|---|---|---|---|---|---|"""
 _FUSION_ALONE = """
-What ranx takes of that to load, and to write; and to fuse alone, from runs that it has loaded to
-one that it holds, beside rankframe from frames to a frame in memory:
+The next table splits the time of ranx into loading, fusing in memory and writing, and compares the
+fusing with rankframe from frames to a frame in memory:
 
 | queries | depth | method | ranx loads | ranx writes | ranx fuses | rankframe | times |
 |---|---|---|---|---|---|---|---|"""
@@ -165,9 +178,9 @@ def _fusion(measured: list[dict[str, Any]]) -> str:
 
 
 _SHOWN = """\
-`python -m benchmarks.shown FOLDER --output benchmarks/shown.json`. Users are shown 20 of 200,000
-items, with five times as many rows of train as users; one call from Parquet files, intervals
-included, in a process of its own, imports included.
+`python -m benchmarks.shown FOLDER --output benchmarks/shown.json`. Each user gets 20 of
+200,000 items, and `train` has five rows per user. Each row of the table is one call in its own
+process, from Parquet files, including intervals and imports.
 
 | users | metrics | memory limit | wall s | CPU s | peak GB |
 |---|---|---|---|---|---|"""
@@ -195,7 +208,7 @@ def _times(theirs: dict[str, float], ours: dict[str, float]) -> str:
 
 
 def _machines(of: dict[str, str]) -> str:
-    """Once for all parts, where they were measured on the same one with the same versions."""
+    """Describe the machine once if all parts were measured on it, with the same versions."""
     if len(of) > 1 and len(set(of.values())) == 1:
         return next(iter(of.values())) + "."
     return "\n".join(f"- {part}: {text}." for part, text in of.items())

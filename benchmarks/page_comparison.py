@@ -13,35 +13,43 @@ Layout = dict[str, Any]
 BARE, DUCKDB, POLARS, LIMIT = "rankframe, ci=None", "DuckDB", "naive polars", "limit"
 
 _INTRO = """
-## rankframe beside DuckDB and the limit
+## rankframe, DuckDB, polars and the limit
 
-Five metrics (ndcg@10, map, mrr, precision@10, recall@10; ties broken as trec_eval does) from two
-Parquet files to means over the judged queries. Every contender ran in a process of its own on the
-same files, one after the other in each round; figures are {rounds}.
-All gave the same values, to 1e-9, before their times counted.
+Each contender reads two Parquet files and computes the means of five metrics over the judged
+queries (ndcg@10, map, mrr, precision@10, recall@10; ties ordered as in trec_eval). Each contender
+ran in its own process on the same files, one after the other in each round. Figures are {rounds}.
+All contenders gave the same values, to 1e-9.
 
-- **rankframe**: `rf.evaluate`, with the intervals that it gives by default; **ci=None**: without.
-- **DuckDB**: SQL by hand, the fastest of {queries} queries ([sql/](sql)), chosen for each layout by
-  CPU time on a part of it. **naive polars**: likewise, the fastest of {polars} ways on its
-  streaming engine. Both give means alone, no intervals.
-- **limit**: read both files and join them on both keys, nothing else, in polars or DuckDB,
-  whichever took less.
-- **CPU time** is user and system time of the process on all cores, imports apart; *whole process*
-  has imports, start and end of the interpreter too.
+- **rankframe**: `rf.evaluate` with its default intervals. **ci=None**: without intervals.
+- **DuckDB**: hand-written SQL, without intervals: the fastest of {queries} queries ([sql/](sql)),
+  selected for each layout by CPU time on a part of the data.
+- **naive polars**: hand-written polars, without intervals: the fastest of {polars} scripts on the
+  streaming engine, selected in the same way.
+- **limit**: only read both files and join them on query and document, in polars or DuckDB,
+  whichever is faster.
+- **CPU time** is user and system time of the process on all cores, without imports. *Whole
+  process* includes imports, and start and end of the interpreter.
 
-Runs: rec has up to 10 documents a query and 3 judgments, mid 100 and 20, search 1000 and 300, the
-others 100 and 20. *Grouped*: a query's rows together, in order of score, queries in arbitrary
-order, the judgments in another; *sorted*: queries in byte order in both; *scattered*: all rows of
-both at random. The others are grouped, but for what their names say: small row groups have 2,000
-rows, one huge query has 5% of all rows. Ids are unpadded (q917, d4711) unless said otherwise. Files
-are as polars writes them by default, dictionary-encoded ones as pyarrow does. Documents are drawn
-from 5M with a popularity skew (20,000 where dictionary-encoded); a tenth of the lists are shorter;
-about 5% of the rows tie; half of the judgments are of documents in the list; 2% of the judged
-queries are not in the run, 5% of the run's queries not judged.
+The layouts differ in size and row order. In *rec*, queries have up to 10 documents and 3
+judgments; in *search*, 1000 and 300; in *mid* and all others, 100 and 20.
+
+- *contiguous*: the rows of a query are adjacent and in order of score. Run and judgments have
+  their queries in different, arbitrary orders.
+- *sorted*: queries are in byte order in run and judgments.
+- *shuffled*: all rows of run and judgments are in random order.
+- The other layouts are contiguous and differ as their names say. Small row groups have 2,000
+  rows; one huge query has 5% of all rows.
+
+Ids are unpadded (q917, d4711) unless the name says otherwise. polars wrote the files with its
+default options; pyarrow wrote the dictionary-encoded files. Documents are drawn from 5M (20,000
+if dictionary-encoded) with skewed popularity. A tenth of the lists are shorter; about 5% of the
+rows tie; half of the judgments concern documents in the list; 2% of the judged queries are not in
+the run; 5% of the queries in the run are not judged.
 """
 _READ = """
-Above 1, "÷ rankframe" means that rankframe took less CPU time; in brackets, the lowest and highest
-of a round. Scattered judgments beside a grouped run count as grouped."""
+A value of "÷ rankframe" above 1 means that rankframe took less CPU time. With several rounds,
+brackets contain the lowest and the highest ratio of a round. The layout with shuffled judgments
+counts as contiguous, because its run is contiguous."""
 
 
 def section(comparison: dict[str, Any]) -> str:
@@ -55,15 +63,21 @@ def section(comparison: dict[str, Any]) -> str:
     )
     parts = [intro, _extremes(layouts), _ratios(layouts), _READ]
     parts += ["\n![CPU time as a multiple of rankframe's](chart.svg)"]
-    parts += ["\n### CPU seconds, imports apart\n"]
-    parts += ["In brackets: lowest and highest of the rounds.\n", _seconds(layouts, "cpu")]
+    parts += ["\n### CPU seconds, without imports\n"]
+    parts += ["With several rounds, brackets contain the lowest and highest.\n"]
+    parts += [_seconds(layouts, "cpu")]
     parts += ["\n### CPU seconds of the whole process\n", _seconds(layouts, "all_cpu")]
-    parts += ["\n### Wall seconds, imports apart\n", _seconds(layouts, "wall")]
+    parts += ["\n### Wall seconds, without imports\n", _seconds(layouts, "wall")]
     parts += ["\n### Wall seconds of the whole process\n", _seconds(layouts, "all_wall")]
     parts += ["\n### Peak memory, GB\n", _memory(layouts)]
-    parts += ["\n### Which SQL was best\n", _trials(layouts, DUCKDB)]
-    parts += ["\nAnd which polars, and which limit.\n", _chosen(layouts)]
-    return "\n".join([*parts, "\n### Libraries that are fed by loops\n", _fed(comparison["fed"])])
+    parts += ["\n### Which SQL was fastest\n", _trials(layouts, DUCKDB)]
+    parts += ["\nThe fastest polars script, and the engine of the limit:\n", _chosen(layouts)]
+    return "\n".join([*parts, "\n### Libraries with loops over queries\n", _fed(comparison["fed"])])
+
+
+def order_name(name: str) -> str:
+    """Name a layout or an order of rows in the terms of the documentation."""
+    return name.replace("grouped", "contiguous").replace("scattered", "shuffled")
 
 
 def _ratio(layout: Layout, above: str, below: str, what: str) -> float:
@@ -76,15 +90,16 @@ def _median(layout: Layout, contender: str, what: str) -> float:
 
 def _extremes(layouts: list[Layout]) -> str:
     """The best and the worst, in a sentence each."""
-    lines = ["In CPU time, rankframe with its intervals has"]
+    lines = ["Speed of rankframe in CPU time, intervals included:", ""]
     for other in (DUCKDB, POLARS, LIMIT):
         title = "the limit" if other == LIMIT else other
         by = sorted((_ratio(one, other, OURS, "cpu"), one["layout"]) for one in layouts)
         (worst, where), (best, best_where) = by[0], by[-1]
         slower = sum(ratio < 1 for ratio, _ in by)
         lines.append(
-            f"- **{worst:.2f} times the speed of {title} at worst** ({where}), "
-            f"**{best:.2f} times at best** ({best_where}); slower on {slower} of {len(by)} layouts."
+            f"- **{worst:.2f} times the speed of {title} at worst** ({order_name(where)}), "
+            f"**{best:.2f} times at best** ({order_name(best_where)}); "
+            f"slower on {slower} of {len(by)} layouts."
         )
     return "\n".join([*lines, ""])
 
@@ -103,8 +118,9 @@ def _ratios(layouts: list[Layout]) -> str:
     for one in layouts:
         figures = [_ratio(one, above, below, what) for _, above, below, what in columns]
         cells = [f"{figures[0]:.2f}{_range(one)}", *(f"{ratio:.2f}" for ratio in figures[1:])]
-        rows.append([one["layout"], f"{one['rows']:,}", f"{one['judgments']:,}", *cells])
-    for title, scattered in (("run grouped or sorted", False), ("run scattered", True)):
+        sizes = (f"{one[what]:,}" for what in ("rows", "judgments"))
+        rows.append([order_name(one["layout"]), *sizes, *cells])
+    for title, scattered in (("run contiguous or sorted", False), ("run shuffled", True)):
         some = [one for one in layouts if is_scattered(one["layout"]) == scattered]
         if some:
             means = [geometric_mean(_ratio(one, *of) for one in some) for _, *of in columns]
@@ -129,7 +145,7 @@ def _seconds(layouts: list[Layout], what: str) -> str:
         return f"{median(taken):.2f}{_spread(taken)}"
 
     rows = [["layout", *layouts[0]["runs"]]]
-    rows += [[one["layout"], *map(cell, one["runs"].values())] for one in layouts]
+    rows += [[order_name(one["layout"]), *map(cell, one["runs"].values())] for one in layouts]
     return _table(rows)
 
 
@@ -137,7 +153,7 @@ def _memory(layouts: list[Layout]) -> str:
     rows = [["layout", *layouts[0]["runs"]]]
     for one in layouts:
         peaks = [_median(one, contender, "peak") for contender in one["runs"]]
-        rows.append([one["layout"], *(f"{peak / 1e9:.2f}" for peak in peaks)])
+        rows.append([order_name(one["layout"]), *(f"{peak / 1e9:.2f}" for peak in peaks)])
     return _table(rows)
 
 
@@ -151,7 +167,7 @@ def _trials(layouts: list[Layout], contender: str) -> str:
             taken = one["trials"][contender].get(way)
             text = "over 5 × the best" if taken is None else f"{taken:.2f}"
             cells.append(f"**{text}**" if one["ways"][contender] == way else text)
-        rows.append([one["layout"], f"{one['trial_rows']:,}", *cells])
+        rows.append([order_name(one["layout"]), f"{one['trial_rows']:,}", *cells])
     return _table(rows)
 
 
@@ -159,7 +175,7 @@ def _chosen(layouts: list[Layout]) -> str:
     rows = [["layout", "naive polars", "limit"]]
     for one in layouts:
         limit = one["ways"][LIMIT].partition(":")[0].removeprefix("with_")
-        rows.append([one["layout"], _name(one["ways"][POLARS]), limit])
+        rows.append([order_name(one["layout"]), _name(one["ways"][POLARS]), limit])
     return _table(rows)
 
 
@@ -173,8 +189,9 @@ def _name(way: str) -> str:
 
 def _fed(small: Layout) -> str:
     text = (
-        f"{small['rows']:,} rows and {small['judgments']:,} judgments, grouped, without ties (ranx "
-        "has no rule for them).\nFeeding is part of their time, compilation by ranx is not.\n\n"
+        f"{small['rows']:,} rows and {small['judgments']:,} judgments, contiguous, without ties\n"
+        "(ranx defines no order of ties). Times include building the inputs of the libraries, but\n"
+        "not the compilation of ranx.\n\n"
     )
     rows = [["contender", "CPU s", "wall s", "wall s, whole process", "peak GB", "÷ rankframe"]]
     for contender in small["runs"]:
@@ -200,7 +217,7 @@ def chart(comparison: dict[str, Any], target: Path) -> None:
     shown = (LIMIT, BARE, DUCKDB, POLARS)
     points = pl.DataFrame(
         {
-            "layout": one["layout"],
+            "layout": order_name(one["layout"]),
             "contender": contender,
             "ratio": _ratio(one, contender, OURS, "cpu"),
         }

@@ -270,7 +270,7 @@ def _column(method: str, most: int | None, queries: int) -> str:
 
 
 def _size(queries: int, most: int | None) -> str:
-    return f"n = {queries:,}" + (f" in {most} groups" if most else "")
+    return f"n = {queries:,}" + (f" in {most} buckets" if most else "")
 
 
 def tests(experiment: int, rng: np.random.Generator) -> Outcomes:
@@ -332,7 +332,7 @@ def families(experiment: int, rng: np.random.Generator) -> Outcomes:
     """Many comparisons at once, of systems that do not differ: is anything called significant?"""
     found: Outcomes = {}
     many: dict[str, Kind] = {f"metric {at}": ndcg for at in range(10)}
-    what = "10 metrics × 3 systems beside a baseline, t"
+    what = "10 metrics × 3 systems and a baseline, t"
     for n, most in SIZES:
         column = _size(n, most)
         if most is None:
@@ -485,7 +485,7 @@ STUDIES = {
     "families": Study(
         families,
         "Many tests at once",
-        "Percent of experiments with any significant result, where no systems differ",
+        "Percent of experiments with any significant result, if no systems differ",
         _alarms,
     ),
     "gates": Study(

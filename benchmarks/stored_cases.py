@@ -339,8 +339,8 @@ def command(*words: str, reads: str | None = None) -> Outputs:
 
     files = written()
     told = [str(files[word[1:]]) if word.startswith("@") else word for word in words]
+    target = folder() / (reads or "")
     if reads is not None:
-        target = folder() / reads
         told = [str(target) if word == "OUT" else word for word in told]
     raw, before, hook = io.BytesIO(), sys.argv, sys.unraisablehook
     out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)

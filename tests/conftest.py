@@ -1,6 +1,7 @@
 """What the tests of every module share."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.kernel import batch, reading
 from tests.support import postgres_server
 from tests.support.browser import chromium
+from tests.support.messages import Messages
 
 TESTS = Path(__file__).parent
 SMALL = 60_000
@@ -221,15 +224,51 @@ def run() -> pl.DataFrame:
 
 
 @pytest.fixture
-def refusal() -> Callable[..., str]:
-    """Call something that must raise a RankframeError, and give the text of it."""
+def refusal(message: Messages) -> Callable[..., str]:
+    """Call something that must raise a RankframeError, and return its message.
+
+    The type and the message of the error are compared with the stored ones in tests/messages.
+    """
 
     def call(function: Callable[..., object], *args: object, **options: object) -> str:
-        with pytest.raises(rf.RankframeError) as caught:
-            function(*args, **options)
-        return str(caught.value)
+        error = raised(function, *args, **options)
+        message(f"{type(error).__name__}: {error}")
+        return str(error)
 
     return call
+
+
+@pytest.fixture
+def error_of() -> Callable[..., rf.RankframeError]:
+    """Call something that must raise a RankframeError, and return it.
+
+    Use `refusal` instead, unless the message differs from run to run.
+    """
+    return raised
+
+
+def raised(function: Callable[..., object], *args: object, **options: object) -> rf.RankframeError:
+    with pytest.raises(rf.RankframeError) as caught:
+        function(*args, **options)
+    return caught.value
+
+
+@pytest.fixture
+def set_batch_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Read runs in batches of so many rows."""
+    return lambda rows: monkeypatch.setattr(reading, "BATCH_ROWS", rows)
+
+
+@pytest.fixture
+def set_hash(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., pl.Expr]], None]:
+    """Hash ids with another function, such as one that gives many ids equal hashes."""
+    return lambda function: monkeypatch.setattr(batch, "hash_of", function)
+
+
+@pytest.fixture
+def set_scratch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Make temporary files in another folder."""
+    return lambda folder: monkeypatch.setattr(tempfile, "tempdir", str(folder))
 
 
 @pytest.fixture

@@ -114,14 +114,14 @@ def test_write_writes_every_frame(tmp_path: Path) -> None:
 def test_write_replaces_a_comparison_only_if_asked(tmp_path: Path, refusal) -> None:
     folder = compared().write(tmp_path / "x")
     other = compared(baseline="bm25_v1")
-    assert "Pass overwrite=True" in refusal(other.write, folder)
+    refusal(other.write, folder)
     assert pl.read_parquet(folder / "table.parquet").equals(compared().table)
     other.write(folder, overwrite=True)
     assert pl.read_parquet(folder / "table.parquet").equals(other.table)
     (folder / "mine.txt").write_text("precious")
-    assert "Nothing written" in refusal(other.write, folder, overwrite=True)
+    refusal(other.write, folder, overwrite=True)
     rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").write(tmp_path / "result")
-    assert "Nothing written" in refusal(other.write, tmp_path / "result", overwrite=True)
+    refusal(other.write, tmp_path / "result", overwrite=True)
 
 
 def test_write_writes_all_or_nothing(tmp_path: Path, monkeypatch, refusal) -> None:
@@ -134,7 +134,7 @@ def test_write_writes_all_or_nothing(tmp_path: Path, monkeypatch, refusal) -> No
         plain(frame, path, **options)
 
     monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
-    assert "No space left on device" in refusal(found.write, folder)
+    refusal(found.write, folder)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     found.write(folder)

@@ -274,17 +274,14 @@ def test_which_tests_know_only_plain_means(refusal) -> None:
         setup(test=test).check_metrics(micro)
     for test in ("wilcoxon", "sign"):
         setup(test=test).check_metrics(resolve(["map", "gm_map", "num_retrieved"]))
-        assert refusal(setup(test=test).check_metrics, micro) == (
-            f"{MICRO!r} is no plain mean, and the {test} test knows no other. "
-            'Use test="t" or test="randomisation".'
-        )
+        refusal(setup(test=test).check_metrics, micro)
 
 
-def test_the_ledger_names_permutations_only_where_there_are_some() -> None:
+def test_the_ledger_names_permutations_only_where_there_are_some(message) -> None:
     assert setup().described()["test"] == "t"
     drawn = setup(test="tukey", permutations=500)
-    assert drawn.described()["test"] == "tukey, 500 permutations, seed 0"
-    assert drawn.described()["baseline"] == "none: every pair is compared"
+    message(drawn.described()["test"])
+    message(drawn.described()["baseline"])
     assert Setup(intervals=Intervals(confidence=0.9)).level == 0.1
 
 

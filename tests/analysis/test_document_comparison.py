@@ -60,31 +60,27 @@ def test_without_judgments_and_in_text() -> None:
     assert "gini@5" in compared(None, ["gini@5", "novelty@5"]).to_markdown()
 
 
-def test_stored_results_do_not_keep_counts(tmp_path: Path) -> None:
+def test_stored_results_do_not_keep_counts(tmp_path: Path, refusal) -> None:
     before = rf.evaluate(SHOP.qrels, SHOP.run, NAMES, no_overlap="zero", **BESIDE)
     before.write(tmp_path / "old")
     options: Any = {"no_overlap": "zero", **BESIDE}
     rules = ["novelty@5: no worse than -50%", "coverage@5: at least 0.5", "gini@5: at most 0.01"]
     verdict = rf.gate(SHOP.qrels, OTHER, tmp_path / "old", rules, **options)
     assert verdict.checks["status"].to_list() == ["pass", "pass", "fail"]
-    with pytest.raises(rf.RankframeError, match="does not keep"):
-        rf.gate(SHOP.qrels, OTHER, tmp_path / "old", "gini@5: no worse than -1%", **options)
-    with pytest.raises(rf.RankframeError, match="no values of 'gini@5'"):
-        rf.compare(None, {"a": tmp_path / "old", "b": before}, ["gini@5"])
+    refusal(rf.gate, SHOP.qrels, OTHER, tmp_path / "old", "gini@5: no worse than -1%", **options)
+    refusal(rf.compare, None, {"a": tmp_path / "old", "b": before}, ["gini@5"])
 
 
-def test_diff_and_report(tmp_path: Path) -> None:
+def test_diff_and_report(tmp_path: Path, refusal) -> None:
     change = rf.diff(SHOP.qrels, SHOP.run, OTHER, "popularity@5", train=SHOP.train)
     assert change.summary["wins"][0] + change.summary["losses"][0] > 0
-    with pytest.raises(rf.RankframeError, match="looks at documents"):
-        rf.diff(SHOP.qrels, SHOP.run, OTHER, "gini@5", train=SHOP.train)
+    refusal(rf.diff, SHOP.qrels, SHOP.run, OTHER, "gini@5", train=SHOP.train)
     page = rf.report(
         SHOP.qrels, RUNS, ["ndcg@10", *NAMES[:2]], output=tmp_path / "page.html",
         no_overlap="zero", **BESIDE,
     )  # fmt: skip
     assert "gini@5" in page.read_text(encoding="utf-8")
-    with pytest.raises(rf.RankframeError, match="about its first metric"):
-        rf.report(SHOP.qrels, RUNS, ["gini@5"], output=tmp_path / "no.html", **BESIDE)
+    refusal(rf.report, SHOP.qrels, RUNS, ["gini@5"], output=tmp_path / "no.html", **BESIDE)
 
 
 # --- Gaps between slices.
@@ -258,7 +254,7 @@ def test_a_gate_decides_on_gaps(tmp_path: Path) -> None:
     assert both.checks["bound"].to_list()[1] == first["bound"]
 
 
-def test_a_gate_says_why_it_does_not_decide(tmp_path: Path) -> None:
+def test_a_gate_says_why_it_does_not_decide(refusal) -> None:
     fair = rf.evaluate(JUDGED, FAIR, "mrr")
     checks = rf.gate(JUDGED, UNFAIR, fair, f"{GAP}: no worse than -5%", queries=USERS).checks
     assert checks["status"].item() == "undecided"
@@ -269,17 +265,13 @@ def test_a_gate_says_why_it_does_not_decide(tmp_path: Path) -> None:
     assert "needs two slices or more" in checks["reason"].item()
     demanding = rf.gate(JUDGED, UNFAIR, fair, f"{GAP}: at most 1", queries=USERS, min_queries=900)
     assert "205 queries, fewer than 900" in demanding.checks["reason"].item()
-    with pytest.raises(rf.RankframeError, match=r"slices of all queries\. Leave out 'per group'"):
-        rf.gate(JUDGED, FAIR, fair, f"{GAP}: at most 1 per group", queries=USERS)
-    with pytest.raises(rf.RankframeError, match="needs queries="):
-        rf.gate(JUDGED, FAIR, fair, f"{GAP}: at most 1")
-    with pytest.raises(rf.RankframeError, match="'baseline' has no values of 'map'"):
-        rf.gate(JUDGED, FAIR, fair, "gap(map, by=group): at most 1", queries=USERS)
-    with pytest.raises(rf.RankframeError, match="two slices or more of at least 30 queries"):
-        rf.compare(JUDGED, SIDES, GAP, queries=one)
+    refusal(rf.gate, JUDGED, FAIR, fair, f"{GAP}: at most 1 per group", queries=USERS)
+    refusal(rf.gate, JUDGED, FAIR, fair, f"{GAP}: at most 1")
+    refusal(rf.gate, JUDGED, FAIR, fair, "gap(map, by=group): at most 1", queries=USERS)
+    refusal(rf.compare, JUDGED, SIDES, GAP, queries=one)
 
 
-def test_a_report_shows_gaps(tmp_path: Path) -> None:
+def test_a_report_shows_gaps(tmp_path: Path, refusal) -> None:
     runs = {"unfair": UNFAIR, "fair": FAIR}
     page = rf.report(
         JUDGED, runs, ["mrr", MEAN], output=tmp_path / "page.html", queries=USERS,
@@ -287,11 +279,10 @@ def test_a_report_shows_gaps(tmp_path: Path) -> None:
     ).read_text(encoding="utf-8")  # fmt: skip
     assert "How far the averages of mrr over slices by group are apart" in page
     assert "the mean difference of two" in page
-    with pytest.raises(rf.RankframeError, match=r"'gap\(mrr, by=group\)' has no values per query"):
-        rf.report(JUDGED, runs, [GAP, "mrr"], output=tmp_path / "no.html", queries=USERS)
+    refusal(rf.report, JUDGED, runs, [GAP, "mrr"], output=tmp_path / "no.html", queries=USERS)
 
 
-def test_differences_between_many_slices_are_not_tested() -> None:
+def test_differences_between_many_slices_are_not_tested(message) -> None:
     ids = [f"q{at}" for at in range(30 * 11)]
     many = pl.DataFrame({"query_id": ids, "group": [at % 11 for at in range(len(ids))]})
     rng = np.random.default_rng(5)
@@ -301,7 +292,7 @@ def test_differences_between_many_slices_are_not_tested() -> None:
     assert found.table["ci_low"].is_null().to_list() == [False, True]
     assert found.systems["ci_low"].null_count() == 0
     note = found.ledger.filter(item="gap_untested")["note"].item()
-    assert note.startswith(f"{MEAN}: of 11 slices, no interval is known")
+    message(note)
     verdict = rf.gate(None, sides["a"], sides["b"], f"{MEAN}: no worse than -0.1", queries=many)
     assert verdict.status == "undecided"
     assert "of 11 slices" in verdict.checks["reason"].item()

@@ -125,10 +125,9 @@ def test_too_few_judgments_are_not_decided() -> None:
 
 
 def test_judgments_must_be_known_to_be_asked_for(pair, refusal) -> None:
-    text = refusal(
+    refusal(
         rf.gate, None, values(pair[1]), values(pair[0]), "map: at least 0", min_judged={10: 0.5}
     )
-    assert text == "min_judged@10 needs values of judged@10, which the candidate lacks."
 
 
 def test_rules_per_slice_look_at_each(pair) -> None:
@@ -180,14 +179,12 @@ def test_a_run_is_evaluated_and_paired_with_the_stored_baseline(tmp_path: Path, 
     assert live.checks.equals(stored.checks)
     per_query = rf.gate(case.qrels, other.run, tmp_path / "base" / "per_query.parquet", rules)
     assert per_query.checks.equals(stored.checks)
-    text = refusal(rf.gate, case.qrels, other.run, before, rules, no_relevant="skip")
-    assert "was evaluated with no_relevant = zero, 'candidate' with skip" in text
+    refusal(rf.gate, case.qrels, other.run, before, rules, no_relevant="skip")
 
 
 def test_queries_on_one_side_only_are_never_dropped_unsaid(pair, refusal) -> None:
     before, after = values(pair[0]), values(pair[1])[:390]
-    text = refusal(rf.gate, None, after, before, "map: at least 0")
-    assert text.startswith("10 of 400 queries are not in every system, e.g. 'q0390', which")
+    refusal(rf.gate, None, after, before, "map: at least 0")
     skipped = rf.gate(None, after, before, "map: at least 0", unpaired="skip")
     assert "390 queries, 10 not on both sides: left out" in skipped.headline
     zero = rf.gate(None, after, before, "map: at least 0", unpaired="zero")
@@ -206,11 +203,10 @@ def test_weighted_metrics_are_evaluated_and_compared() -> None:
 
 
 def test_metrics_that_the_baseline_lacks_are_refused(pair, refusal) -> None:
-    text = refusal(rf.gate, None, values(pair[0]), values(pair[0]), "mop: at least 0")
-    assert text == "system 'baseline' has no values of 'mop'. It has map."
+    refusal(rf.gate, None, values(pair[0]), values(pair[0]), "mop: at least 0")
     case = random_case(1)
     before = rf.evaluate(case.qrels, case.run, "map")
-    assert "no values of 'mrr'" in refusal(rf.gate, case.qrels, case.run, before, "mrr: at least 0")
+    refusal(rf.gate, case.qrels, case.run, before, "mrr: at least 0")
 
 
 def test_json_and_junit_say_the_same(pair) -> None:
@@ -263,17 +259,14 @@ def lost(pair, rows: slice, side: int = 1) -> tuple[pl.DataFrame, pl.DataFrame]:
     ).with_columns(lag=both[0])
 
 
-def test_answers_that_one_side_lost_leave_a_rule_undecided(pair) -> None:
+def test_answers_that_one_side_lost_leave_a_rule_undecided(pair, message) -> None:
     rule = "lag: no worse than -10%"
     verdict = rf.gate(None, *lost(pair, slice(0, 25)), rule)
     assert (verdict.status, verdict.exit_code) == ("undecided", 2)
     (row,) = verdict.checks.to_dicts()
-    assert row["reason"] == (
-        "of 60 queries, lag is undefined for the candidate alone in 25 ('q0000', 'q0001', 'q0002', "
-        "…)"
-    )
+    message(row["reason"])
     assert (row["undefined_candidate"], row["undefined_baseline"], row["queries"]) == (25, 0, 35)
-    assert verdict.headline == "UNDECIDED: 1 could not be decided (60 queries)"
+    message(verdict.headline)
     gained = rf.gate(None, *lost(pair, slice(58, 60), side=0), rule)
     assert gained.checks["undefined_baseline"].to_list() == [2]
     assert "undefined for the baseline alone in 2 ('q0058', 'q0059')" in gained.checks["reason"][0]
@@ -282,15 +275,15 @@ def test_answers_that_one_side_lost_leave_a_rule_undecided(pair) -> None:
     assert ceiling.exit_code == 2
 
 
-def test_a_rule_may_say_that_they_do_not_matter(pair) -> None:
+def test_a_rule_may_say_that_they_do_not_matter(pair, message) -> None:
     rule = "lag: no worse than -10% at 95% where both are defined"
     verdict = rf.gate(None, *lost(pair, slice(0, 25)), rule)
-    assert verdict.headline == "PASS: 1 passed (35 of 60 queries tested)"
+    message(verdict.headline)
     assert "undefined for the candidate alone in 25" in verdict.checks["reason"][0]
     both = rf.gate(
         None, *lost(pair, slice(0, 25)), [rule, "lag: at most 10 where both are defined"]
     )
-    assert both.headline == "PASS: 2 passed (35 of 60 queries tested)"
+    message(both.headline)
 
 
 def test_few_of_them_are_named_and_no_more(pair) -> None:
@@ -303,11 +296,11 @@ def test_few_of_them_are_named_and_no_more(pair) -> None:
         assert f"undefined for the candidate alone in {count} ('q0000'" in row["reason"]
 
 
-def test_what_is_undefined_on_both_sides_is_no_loss(pair) -> None:
+def test_what_is_undefined_on_both_sides_is_no_loss(pair, message) -> None:
     after, before = lost(pair, slice(0, 20))
     before = before.with_columns(lag=pl.when(after["lag"].is_not_null()).then(pl.col("lag")))
     verdict = rf.gate(None, after, before, "lag: no worse than -10%")
-    assert verdict.headline == "PASS: 1 passed (40 of 60 queries tested)"
+    message(verdict.headline)
 
 
 def test_a_slice_that_lost_its_answers_is_not_skipped(pair) -> None:
@@ -325,9 +318,7 @@ def test_a_slice_that_lost_its_answers_is_not_skipped(pair) -> None:
 def test_a_column_is_not_decided_on_until_its_direction_is_said(pair, refusal, in_file) -> None:
     before, after = (values(side + 5, "latency") for side in pair)
     rule = "latency: no worse than -0.01%"
-    assert "nothing says whether more of it is better" in refusal(
-        rf.gate, None, after, before, rule
-    )
+    refusal(rf.gate, None, after, before, rule)
     for way, status in (("lower_is_better", "fail"), ("higher_is_better", "pass")):
         rules: Any = {"rules": [rule], way: ["latency"]} if in_file else rule
         options: Any = {} if in_file else {way: ["latency"]}
@@ -346,11 +337,10 @@ def test_repr_says_why(pair) -> None:
 
 def test_a_rule_by_slice_needs_attributes(pair, refusal) -> None:
     both = values(pair[1]), values(pair[0])
-    said = refusal(rf.gate, None, *both, "map: no worse than -1% per locale")
-    assert said.startswith("a rule asks for slices, per locale: pass queries=")
+    refusal(rf.gate, None, *both, "map: no worse than -1% per locale")
 
 
-def test_a_rule_that_finds_nothing_to_check_is_not_decided() -> None:
+def test_a_rule_that_finds_nothing_to_check_is_not_decided(message) -> None:
     # nothing is relevant, and such queries are left out: no query is left
     qrels, run = {"q1": {"a": 0}}, {"q1": {"a": 1.0}}
     before = rf.evaluate(qrels, run, "map", no_relevant="skip")
@@ -359,7 +349,7 @@ def test_a_rule_that_finds_nothing_to_check_is_not_decided() -> None:
         qrels, run, before, "map: at least 0 per locale", queries=known, no_relevant="skip"
     )
     assert (verdict.status, verdict.exit_code) == ("undecided", 2)
-    assert verdict.headline == "UNDECIDED: 1 could not be decided (0 queries)"
-    assert verdict.checks["reason"].to_list() == ["there is no slice per locale to check"]
+    message(verdict.headline)
+    message(verdict.checks["reason"].to_list())
     assert json.loads(verdict.to_json())["exit_code"] == 2
     assert 'errors="1"' in verdict.to_junit()

@@ -89,4 +89,4 @@ def test_an_expression_of_that_name_is_not_taken_for_it() -> None:
 
 def test_a_comparison_of_nothing_is_refused(refusal) -> None:
     for qrels in (None, QRELS):
-        assert refusal(rf.compare, qrels, {}) == ("a comparison takes at least two systems, not 0.")
+        refusal(rf.compare, qrels, {})

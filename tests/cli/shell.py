@@ -79,15 +79,6 @@ def ended(monkeypatch: pytest.MonkeyPatch, *args: object) -> object:
     return found.value.code
 
 
-def refused(*args: object, stdin: bytes | None = None) -> str:
-    """The one line that a refused call prints."""
-    code, out, err = rankframe(*args, stdin=stdin)
-    assert (code, out) == (2, "")
-    assert err.startswith("rankframe: ")
-    assert err.count("\n") == 1
-    return err
-
-
 def stored_result(tmp_path: Path, run: Path, *metrics: str) -> Path:
     """The folder of the result of a run."""
     asked = [part for metric in metrics for part in ("-m", metric)]

@@ -12,7 +12,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.cli.evaluate import _address
-from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe, refused
+from tests.cli.shell import BM25, DENSE, QRELS, SHOP, rankframe
 
 
 def test_table_has_a_column_for_each_run_and_the_caveats() -> None:
@@ -30,15 +30,13 @@ def test_ledger_shows_what_was_counted_and_the_policies() -> None:
     assert "missing: skip" in out
 
 
-def test_a_run_that_nothing_orders_is_refused_with_the_flags_to_pass(tmp_path: Path) -> None:
+def test_a_run_that_nothing_orders_is_refused_with_the_flags_to_pass(
+    tmp_path: Path, refused
+) -> None:
     run = tmp_path / "run.csv"
     run.write_text("query,doc,price\nq0001,a,1\nq0001,b,2\n")
     asked = ("evaluate", QRELS, run, "-m", "map", "--no-overlap", "zero")
-    assert refused(*asked) == (
-        "rankframe: run has neither a score nor a rank column; it has 'query', 'doc', 'price'. "
-        "These could be scores: 'price'. Say which: --column score=price, or pass --order rows if "
-        "its rows are in the order of the ranking.\n"
-    )
+    refused(*asked)
     for given, order in (("--order", "rows"), "as the rows stand"), (
         ("-c", "distance=price"), "by 'price', the smallest first",
     ):  # fmt: skip
@@ -46,7 +44,7 @@ def test_a_run_that_nothing_orders_is_refused_with_the_flags_to_pass(tmp_path: P
         assert json.loads(out)[0]["ordered"] == {"run_order": order}
 
 
-def test_lists_are_unrolled_and_need_no_flag(tmp_path: Path) -> None:
+def test_lists_are_unrolled_and_need_no_flag(tmp_path: Path, refused) -> None:
     lists = {"user": ["u1", "u2"], "items": [["x", "a"], ["b"]]}
     pl.DataFrame({**lists, "scores": [[1.0], [2.0]]}).write_parquet(tmp_path / "bad.parquet")
     pl.DataFrame(lists).write_parquet(tmp_path / "run.parquet")
@@ -57,10 +55,7 @@ def test_lists_are_unrolled_and_need_no_flag(tmp_path: Path) -> None:
     found = json.loads(out)[0]
     assert found["ordered"] == {"run_order": "as the lists stand"}
     assert found["metrics"]["mrr"] == 0.75
-    assert refused("evaluate", qrels, tmp_path / "bad.parquet", *asked) == (
-        "rankframe: run has 1 row with lists of different lengths, e.g. row 1 (query_id 'u1'): "
-        "2 in 'items', 1 in 'scores'. Give each document a number of its own.\n"
-    )
+    refused("evaluate", qrels, tmp_path / "bad.parquet", *asked)
 
 
 def test_json_has_full_precision() -> None:
@@ -95,17 +90,14 @@ def test_per_query_and_summary_files(tmp_path: Path, ending: str) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([per_query.name, summary.name])
 
 
-def test_columns_of_one_side_and_grades_of_pairs(tmp_path: Path) -> None:
+def test_columns_of_one_side_and_grades_of_pairs(tmp_path: Path, refused) -> None:
     pairs, run = tmp_path / "pairs.csv", tmp_path / "run.csv"
     pairs.write_text("query_id,doc_id\nq1,a\nq2,b\n")
     run.write_text("Query-ID,what,score\nq1,x,2\nq1,a,1\nq2,b,1\n")
     rest = ("-m", "mrr", "--format", "json")
-    assert refused("evaluate", pairs, run, "--relevance", 1) == (
-        "rankframe: run has no doc_id column; it has 'Query-ID', 'what', 'score'. "
-        "Name it: --column run.doc_id=your_column.\n"
-    )
-    assert "pass --relevance 1.0." in refused("evaluate", pairs, run, "-c", "doc_id=what")
-    assert "there is no column 'nowhere' (asked for as query_id): qrels has" in refused(
+    refused("evaluate", pairs, run, "--relevance", 1)
+    refused("evaluate", pairs, run, "-c", "doc_id=what")
+    refused(
         "evaluate", pairs, run, "-c", "run.doc_id=what", "-c", "query_id=nowhere", "--relevance", 1
     )
     for column in ("run.doc_id=what", "doc_id=what"):
@@ -114,7 +106,7 @@ def test_columns_of_one_side_and_grades_of_pairs(tmp_path: Path) -> None:
         assert json.loads(out)[0]["metrics"]["mrr"] == 0.75
 
 
-def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
+def test_a_result_goes_to_a_folder(tmp_path: Path, message) -> None:
     one, both = tmp_path / "one", tmp_path / "both"
     assert rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)[0] == 0
     assert rankframe("evaluate", QRELS, BM25, DENSE, "-m", "map", "-o", both)[0] == 0
@@ -123,7 +115,7 @@ def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
     assert rf.Result.read(both / "dense").count("queries_evaluated") == stored.per_query.height
     code, out, err = rankframe("evaluate", QRELS, BM25, "-m", "map", "-o", one)
     assert (code, out) == (2, "")
-    assert "holds a result already. Pass --overwrite to replace it." in err
+    message(err)
     assert rankframe("evaluate", QRELS, BM25, "-m", "mrr", "-o", one, "--overwrite")[0] == 0
     # Nothing is done where not all can be.
     shutil.rmtree(both / "bm25")
@@ -131,15 +123,15 @@ def test_a_result_goes_to_a_folder(tmp_path: Path) -> None:
     assert not (both / "bm25").exists()
 
 
-def test_several_results_come_together_or_not_at_all(tmp_path: Path) -> None:
+def test_several_results_come_together_or_not_at_all(tmp_path: Path, refused) -> None:
     broken, folder = tmp_path / "broken.parquet", tmp_path / "out"
     pl.read_parquet(BM25).with_columns(score=float("nan")).write_parquet(broken)
-    assert "NaN score" in refused("evaluate", QRELS, BM25, broken, "-m", "map", "-o", folder)
+    refused("evaluate", QRELS, BM25, broken, "-m", "map", "-o", folder)
     assert list(tmp_path.iterdir()) == [broken]
     rf.evaluate(QRELS, BM25, "mrr", output=folder / "bm25")
     rf.evaluate(QRELS, BM25, "mrr", output=folder / "other")
     options = ("-m", "map", "-o", folder, "--overwrite")
-    assert "NaN score" in refused("evaluate", QRELS, BM25, broken, *options)
+    refused("evaluate", QRELS, BM25, broken, *options)
     assert list(rf.Result.read(folder / "bm25").means) == ["mrr"]
     assert rankframe("evaluate", QRELS, BM25, DENSE, *options)[0] == 0
     found = {p.name: list(rf.Result.read(p).means) for p in folder.iterdir()}
@@ -166,14 +158,13 @@ def test_names_of_runs_lead_nowhere_else(tmp_path: Path) -> None:
     assert sorted(set(tmp_path.rglob("*")) - written) == before
 
 
-def test_outputs_that_are_inputs_or_elsewhere_are_refused(tmp_path: Path) -> None:
+def test_outputs_that_are_inputs_or_elsewhere_are_refused(tmp_path: Path, refused) -> None:
     qrels = tmp_path / "q.parquet"
     shutil.copy(QRELS, qrels)
     before = qrels.read_bytes()
-    assert "is also an input" in refused("evaluate", qrels, BM25, "--summary", qrels)
+    refused("evaluate", qrels, BM25, "--summary", qrels)
     assert qrels.read_bytes() == before
-    said = refused("evaluate", qrels, BM25, "-o", "https://x.org/result")
-    assert said.endswith("or to s3://, gs:// and az://, not to https://.\n")
+    refused("evaluate", qrels, BM25, "-o", "https://x.org/result")
 
 
 def test_stdin_holds_trec_or_csv(tmp_path: Path) -> None:
@@ -203,7 +194,7 @@ def test_slices_and_intervals_are_shown() -> None:
     assert len(json.loads(told)[0]["slices"]) == 12
 
 
-def test_results_and_tables_at_an_address(s3_environment, tmp_path: Path) -> None:
+def test_results_and_tables_at_an_address(s3_environment, tmp_path: Path, refused) -> None:
     s3 = s3_environment
     qrels = s3.put("cli/qrels.parquet", QRELS.read_bytes())
     run = s3.put("cli/bm25.parquet", BM25.read_bytes())
@@ -218,13 +209,11 @@ def test_results_and_tables_at_an_address(s3_environment, tmp_path: Path) -> Non
     assert s3.read("cli/values.parquet") == here.read_bytes()
     assert gzip.decompress(s3.read("cli/summary.csv.gz")).startswith(b"run,metric,value")
     assert s3.keys("cli/out") == ["ledger.parquet", "per_query.parquet", "summary.parquet"]
-    assert refused(*asked, *there).endswith(
-        "s3://shop/cli/out holds a result already. Pass --overwrite to replace it.\n"
-    )
-    assert "is also an input" in refused(*asked, "--summary", run)
+    refused(*asked, *there)
+    refused(*asked, "--summary", run)
 
 
-def test_options_for_an_address_on_the_shell(s3, tmp_path: Path) -> None:
+def test_options_for_an_address_on_the_shell(s3, refused) -> None:
     run = s3.put("cli/dense.parquet", DENSE.read_bytes())
     reached = [f"--storage-option={name}={value}" for name, value in s3.options.items()]
     target = "s3://shop/cli/dense.trec"
@@ -235,9 +224,7 @@ def test_options_for_an_address_on_the_shell(s3, tmp_path: Path) -> None:
     stored = ("s3://shop/cli/both/dense", "--baseline", "s3://shop/cli/both/bm25")
     code, out, _ = rankframe("gate", *stored, "-r", "ndcg@10: no worse than -1%", "-q", *reached)
     assert (code, "PASS" in out) == (0, True)
-    assert "--storage-option has no meaning with --engine spark" in refused(
-        "evaluate", QRELS, run, "--engine", "spark", *reached
-    )
+    refused("evaluate", QRELS, run, "--engine", "spark", *reached)
 
 
 # On Spark: what needs no cluster. With one: tests/spark.
@@ -248,14 +235,12 @@ def test_a_place_on_the_cluster_keeps_its_slashes(place: str) -> None:
     assert _address(Path(place)) == place
 
 
-def test_each_engine_has_its_options() -> None:
-    there = refused("evaluate", QRELS, BM25, "--engine", "spark", "--max-memory", "1GiB")
-    assert "--max-memory has no meaning with --engine spark." in there
-    here = refused("evaluate", QRELS, BM25, "--partitions", "2")
-    assert "--partitions has no meaning with --engine polars." in here
+def test_each_engine_has_its_options(refused) -> None:
+    refused("evaluate", QRELS, BM25, "--engine", "spark", "--max-memory", "1GiB")
+    refused("evaluate", QRELS, BM25, "--partitions", "2")
 
 
-def test_chunks_are_rolled_up_to_what_is_judged(tmp_path: Path) -> None:
+def test_chunks_are_rolled_up_to_what_is_judged(tmp_path: Path, refused) -> None:
     qrels, run, units = (tmp_path / f"{name}.parquet" for name in ("qrels", "run", "units"))
     pl.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}).write_parquet(qrels)
     documents = ["a#1", "a#2", "b#1"]
@@ -269,9 +254,8 @@ def test_chunks_are_rolled_up_to_what_is_judged(tmp_path: Path) -> None:
     ):
         code, out, _ = rankframe("evaluate", qrels, run, "-m", "mrr", "--format", "csv", *how)
         assert (code, value in out) == (0, True)
-    both = refused("evaluate", qrels, run, "--unit", units, "--unit-split", "#")
-    assert "--unit and --unit-split say the same thing" in both
-    assert "Pass unit= (--unit)" in refused("evaluate", qrels, run)
+    refused("evaluate", qrels, run, "--unit", units, "--unit-split", "#")
+    refused("evaluate", qrels, run)
 
 
 def test_slices_of_items_and_gaps_are_shown(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import polars as pl
 import rankframe as rf
 from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.norms import NORMS
-from tests.cli.shell import BM25, DENSE, QRELS, rankframe, refused
+from tests.cli.shell import BM25, DENSE, QRELS, rankframe
 
 
-def test_fuse_writes_what_the_function_gives(tmp_path: Path) -> None:
+def test_fuse_writes_what_the_function_gives(tmp_path: Path, message) -> None:
     target = tmp_path / "hybrid.parquet"
     code, out, err = rankframe(
         "fuse", BM25, DENSE, "--method", "wsum", "--norm", "zmuv", "--weights", ".3,.7",
@@ -23,21 +23,18 @@ def test_fuse_writes_what_the_function_gives(tmp_path: Path) -> None:
         [BM25, DENSE], "wsum", norm="zmuv", weights=[0.3, 0.7], depth=50, k_max=10
     ).collect()
     assert pl.read_parquet(target).equals(expected)
-    queries = expected["query_id"].n_unique()
-    assert err == (
-        f"{target}: {expected.height:,} rows of {queries:,} queries, wsum by zmuv of bm25, dense\n"
-    )
+    message(err)
 
 
-def test_names_weights_by_name_and_judgments(tmp_path: Path) -> None:
+def test_names_weights_by_name_and_judgments(tmp_path: Path, refused, message) -> None:
     target = tmp_path / "hybrid.csv"
     code, _, err = rankframe(
         "fuse", f"words={BM25}", f"vectors={DENSE}", "--method", "wsum",
         "--weights", "vectors=.7,words=.3", "-o", target,
     )  # fmt: skip
     assert code == 0, err
-    assert "wsum by min_max of words, vectors" in err
-    assert "is there already" in refused("fuse", BM25, DENSE, "-o", target)
+    message(err)
+    refused("fuse", BM25, DENSE, "-o", target)
     code, _, err = rankframe(
         "fuse", BM25, DENSE, "--method", "posfuse", "--qrels", QRELS, "-o", target, "--overwrite"
     )
@@ -45,22 +42,16 @@ def test_names_weights_by_name_and_judgments(tmp_path: Path) -> None:
     assert "posfuse of bm25, dense" in err
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_what_is_refused(tmp_path: Path, refused) -> None:
     target = tmp_path / "x.parquet"
-    assert "fusion needs at least two runs" in refused("fuse", BM25, "-o", target)
-    assert "Did you mean 'rrf'" in refused("fuse", BM25, DENSE, "--method", "rff", "-o", target)
-    assert "pass --weights" in refused("fuse", BM25, DENSE, "--method", "wsum", "-o", target)
-    assert "--weights reads numbers" in refused(
-        "fuse", BM25, DENSE, "--method", "wsum", "--weights", "a,b", "-o", target
-    )
-    assert "--weights has a name" in refused(
-        "fuse", BM25, DENSE, "--method", "wsum", "--weights", "bm25=1,2", "-o", target
-    )
-    assert "Pass them with --qrels" in refused(
-        "fuse", BM25, DENSE, "--method", "mapfuse", "-o", target
-    )
-    assert "is also an input" in refused("fuse", BM25, DENSE, "-o", BM25, "--overwrite")
-    assert "Missing option" in refused("fuse", BM25, DENSE)
+    refused("fuse", BM25, "-o", target)
+    refused("fuse", BM25, DENSE, "--method", "rff", "-o", target)
+    refused("fuse", BM25, DENSE, "--method", "wsum", "-o", target)
+    refused("fuse", BM25, DENSE, "--method", "wsum", "--weights", "a,b", "-o", target)
+    refused("fuse", BM25, DENSE, "--method", "wsum", "--weights", "bm25=1,2", "-o", target)
+    refused("fuse", BM25, DENSE, "--method", "mapfuse", "-o", target)
+    refused("fuse", BM25, DENSE, "-o", BM25, "--overwrite")
+    refused("fuse", BM25, DENSE)
     assert not target.exists()
 
 
@@ -71,7 +62,7 @@ def test_help_has_examples() -> None:
     assert "--weights" in out
 
 
-def test_fusions_lists_all_and_explains_one() -> None:
+def test_fusions_lists_all_and_explains_one(refused) -> None:
     _, out, _ = rankframe("fusions")
     assert all(one.signature in out for one in METHODS.values())
     assert all(name in out for name in NORMS)
@@ -80,7 +71,7 @@ def test_fusions_lists_all_and_explains_one() -> None:
     assert "a number from 0 to 1e+09" in page
     _, page, _ = rankframe("fusions", "posfuse")
     assert "judgments (--qrels)" in page
-    assert "unknown method 'rff'" in refused("fusions", "rff")
+    refused("fusions", "rff")
 
 
 def test_norms_are_explained_too_also_where_a_method_has_the_name() -> None:

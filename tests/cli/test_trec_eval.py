@@ -17,12 +17,10 @@ def test_it_prints_as_trec_eval_does() -> None:
     )
 
 
-def test_it_says_which_queries_it_left_out() -> None:
+def test_it_says_which_queries_it_left_out(message) -> None:
     code, _, err = rankframe("trec_eval", "-m", "map", QRELS, DENSE)
     assert code == 0
-    assert err.endswith(
-        "judged queries are not in the run and were left out; -c counts them as 0.\n"
-    )
+    message(err)
 
 
 def test_lines_that_differ_are_its_exit_code(tmp_path: Path) -> None:

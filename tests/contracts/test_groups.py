@@ -26,7 +26,7 @@ def best_grades() -> pl.DataFrame:
     return JUDGED.group_by("query_id", "doc_id").agg(pl.col("relevance").max())
 
 
-def test_metrics_without_groups_see_the_best_grade_of_a_document() -> None:
+def test_metrics_without_groups_see_the_best_grade_of_a_document(message) -> None:
     metrics = [*names_over("judged"), "auc(pool=true)"]
     found, expected = (rf.evaluate(q, RUN, metrics) for q in (JUDGED, best_grades()))
     assert found.per_query.equals(expected.per_query)
@@ -36,7 +36,7 @@ def test_metrics_without_groups_see_the_best_grade_of_a_document() -> None:
     assert found.count("qrels_groups") == groups
     assert found.count("qrels_documents") == best_grades().height
     said = found.ledger.filter(item="qrels_groups")["note"].item()
-    assert said == "groups that judgments are about, by 'subtopic'"
+    message(said)
     prints = {
         one.ledger.filter(item="qrels_fingerprint")["note"].item() for one in (found, expected)
     }
@@ -99,32 +99,23 @@ def test_trec_diversity_judgments(tmp_path: Path, refusal) -> None:
     result = rf.evaluate(lone, {"q": ["a"]}, "map")
     assert result["map"] == 1
     assert "qrels_groups" not in result.ledger["item"]
-    said = refusal(rf.evaluate, lone, {"q": ["a"]}, ["map", "strec@5"])
-    assert said.startswith(
-        "'strec@5' looks at groups (subtopics, facts) of judgments, and qrels has"
-    )
+    refusal(rf.evaluate, lone, {"q": ["a"]}, ["map", "strec@5"])
     asked = {"qrels": {"group": "iteration"}}
     assert rf.evaluate(lone, {"q": ["a"]}, "strec@5", columns=asked)["strec@5"] == 1
     weighted = tmp_path / "weighted.parquet"
     JUDGED.write_parquet(weighted)
-    said = refusal(convert_file, weighted, tmp_path / "weighted.trec")
-    assert said == "TREC text cannot hold group_weight. Write another format."
+    refusal(convert_file, weighted, tmp_path / "weighted.trec")
 
 
 def test_what_is_wrong_with_groups(refusal) -> None:
     twice = pl.concat([JUDGED, JUDGED.head(3)])
-    said = refusal(rf.evaluate, twice, RUN, "strec@5")
-    assert said.startswith("qrels has 3 duplicate (query_id, doc_id, group) triples, e.g. ('q")
+    refusal(rf.evaluate, twice, RUN, "strec@5")
     kept = rf.evaluate(twice, RUN, METRICS, duplicates="keep_best")
     assert kept.per_query.equals(rf.evaluate(JUDGED, RUN, METRICS).per_query)
     assert kept.count("qrels_duplicates_dropped") == 3
     weight = pl.when(pl.int_range(pl.len()) == 5).then(9.0).otherwise("weight").alias("weight")
-    said = refusal(rf.evaluate, JUDGED.with_columns(weight), RUN, "strec@5")
-    assert said.startswith("qrels has ")
-    assert "another weight than others of their group, e.g. 'g" in said
-    assert said.endswith("Give each group one.")
-    said = refusal(rf.evaluate, JUDGED.with_columns(weight=pl.lit(0.0)), RUN, "strec@5")
-    assert "a group_weight that is no number above 0" in said
+    refusal(rf.evaluate, JUDGED.with_columns(weight), RUN, "strec@5")
+    refusal(rf.evaluate, JUDGED.with_columns(weight=pl.lit(0.0)), RUN, "strec@5")
     none = JUDGED.with_columns(subtopic=pl.lit(None, pl.String))
     result = rf.evaluate(none.unique(["query_id", "doc_id"]), RUN, ["all_of@10", "hit_rate"])
     assert result["all_of@10"] == 0
@@ -146,9 +137,7 @@ def test_decisions_look_at_groups_too() -> None:
 
 
 def test_a_ranking_has_no_groups(refusal) -> None:
-    said = refusal(rf.agree, JUDGED, RUN, "rbo")
-    assert said.startswith("ranking a has ")
-    assert "duplicate (query_id, doc_id) pairs" in said
+    refusal(rf.agree, JUDGED, RUN, "rbo")
     lone = JUDGED.unique(["query_id", "doc_id"], maintain_order=True)
     found, expected = (rf.agree(q, RUN, "rbo") for q in (lone, lone.drop("subtopic", "weight")))
     assert found.per_query.equals(expected.per_query)

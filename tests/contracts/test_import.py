@@ -42,8 +42,9 @@ def test_no_name_brings_a_heavy_package() -> None:
 
 def test_the_public_names_are_the_api_and_nothing_else() -> None:
     others = {
-        "Comparison", "DEFAULT_METRICS", "Diff", "RankframeError", "Result", "Verdict", "agree",
-        "area_under", "compare", "curve", "diff", "exposure", "evaluate", "example", "from_lists",
+        "Comparison", "DEFAULT_METRICS", "Diff", "RankframeError", "RankframeWarning",
+        "Result", "Verdict", "agree", "area_under", "compare", "curve", "diff", "exposure",
+        "evaluate", "example", "from_lists",
         "from_relevance", "from_responses", "from_topk", "fuse", "gate", "history", "judge",
         "metric", "pair", "plot", "rbo_p", "rbo_weight", "report", "retrieved", "spark", "stack",
         "downsample_curve", "tune", "Tuning", "map", "mrr", "success", "__version__",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypedDict, Unpack
+from typing import ClassVar, Literal, TypedDict, Unpack
 
 import pytest
 
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import UnknownOptionError
 from rankframe.core.options import Options, choices, declared, option, same_option, takes_options
 
 
@@ -58,12 +57,10 @@ def paint(wall: str, coats: int = 1, **options: Unpack[PaintOptions]) -> tuple[P
     return Paint.from_options(options), Brush.from_options(options)
 
 
-def test_each_is_checked_by_its_type() -> None:
+def test_each_is_checked_by_its_type(refusal) -> None:
     assert Paint("blue", 2.0).described() == {"colour": "blue"}
-    with pytest.raises(OptionError, match="colour='green' is not one of 'red', 'blue'"):
-        Paint("green")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(OptionError, match="size must be a number, not 'large'"):
-        Paint(size="large")  # pyright: ignore[reportArgumentType]
+    refusal(Paint, "green")  # pyright: ignore[reportArgumentType]
+    refusal(Paint, size="large")  # pyright: ignore[reportArgumentType]
 
 
 def test_names_choices_and_texts() -> None:
@@ -84,13 +81,10 @@ def test_a_function_takes_the_options_that_its_typed_dict_names() -> None:
     assert parameters["colour"].annotation == Literal["red", "blue"]
 
 
-@pytest.mark.parametrize("kind", [TypeError, OptionError])
-def test_a_name_that_is_no_option_is_refused(kind: type[Exception]) -> None:
-    unchecked: Callable[..., Any] = paint
-    with pytest.raises(kind, match=r"paint\(\) has no option 'color'. Did you mean 'colour'\?"):
-        unchecked("north", color="red")
-    with pytest.raises(kind, match="has no option 'size'"):  # the group's, but not the function's
-        unchecked("north", size=1.0)
+def test_a_name_that_is_no_option_is_refused(refusal) -> None:
+    refusal(paint, "north", color="red")
+    refusal(paint, "north", size=1.0)  # the group's, but not the function's
+    assert issubclass(UnknownOptionError, TypeError)
 
 
 def test_the_documentation_has_a_section_for_each_group_before_the_examples() -> None:

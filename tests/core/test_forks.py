@@ -105,12 +105,8 @@ with multiprocessing.get_context("fork").Pool(8) as pool:
     assert children_say(tmp_path, "evaluated()", pool) == [refused()] * 8
 
 
-def test_the_refusal_says_what_to_do() -> None:
-    assert refused() == (
-        "this process was forked from one that had used polars, whose threads do not come along: "
-        "the work would never end. Start processes with "
-        'multiprocessing.get_context("spawn") or "forkserver", or use threads.'
-    )
+def test_the_refusal_says_what_to_do(message) -> None:
+    message(refused())
 
 
 def test_where_threads_cannot_be_listed_an_import_is_taken_for_use(
@@ -123,12 +119,6 @@ def test_where_threads_cannot_be_listed_an_import_is_taken_for_use(
     monkeypatch.delitem(sys.modules, "polars")
     forks._before()
     assert not forks._Process.had_threads
-
-
-def test_a_thread_that_ended_meanwhile_is_none() -> None:
-    assert forks._read("0", "comm") == ""
-    assert forks._read(str(os.getpid()), "comm") != ""
-    assert not forks._is_starting("0")
 
 
 def test_threads_that_have_no_name_yet_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

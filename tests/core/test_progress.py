@@ -8,7 +8,6 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 import rankframe as rf
-from rankframe.core.errors import OptionError
 from rankframe.core.options import Progress
 
 
@@ -47,6 +46,5 @@ QRELS, RUN = {"q": {"a": 1}}, {"q": {"a": 1.0}}
         lambda progress: rf.report(QRELS, {"a": RUN}, "map", output="x.html", progress=progress),
     ],
 )
-def test_what_cannot_be_called_is_refused(call: Callable[[object], object]) -> None:
-    with pytest.raises(OptionError, match=r"progress must be a function .* such as print, not 1"):
-        call(1)
+def test_what_cannot_be_called_is_refused(call: Callable[[object], object], refusal) -> None:
+    refusal(call, 1)

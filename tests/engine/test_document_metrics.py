@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.core.errors import RankframeError
 from rankframe.engine.document_metrics import Aggregate, OverDocuments
 from rankframe.engine.result import Result
 from rankframe.metrics.names import resolve
@@ -175,24 +174,22 @@ def test_written_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    "asked",
     [
-        ("popularity", "'popularity' of documents needs train"),
-        ([], "takes names of attributes of items"),
-        ("color", "no attribute 'color' of documents: items has 'genre', 'year'"),
-        (["year", "year"], "names 'year' more than once"),
-        (3, "takes names of attributes"),
+        "popularity",
+        [],
+        "color",
+        ["year", "year"],
+        3,
     ],
 )
-def test_what_makes_no_slices_is_refused(asked: Any, said: str) -> None:
-    with pytest.raises(RankframeError, match=said):
-        rf.evaluate(QRELS, RUN, "ndcg@3", items=ITEMS, items_by=asked)
+def test_what_makes_no_slices_is_refused(asked: Any, refusal) -> None:
+    refusal(rf.evaluate, QRELS, RUN, "ndcg@3", items=ITEMS, items_by=asked)
 
 
-def test_too_many_slices_are_refused() -> None:
+def test_too_many_slices_are_refused(refusal) -> None:
     many = pl.DataFrame({"doc_id": [f"d{n}" for n in range(1_001)]}).with_columns(
         own=pl.col("doc_id"), none=pl.lit("(none)")
     )
-    for name, said in (("own", "makes 1,001 slices"), ("none", "stands for documents without")):
-        with pytest.raises(RankframeError, match=said):
-            rf.evaluate(QRELS, RUN, "ndcg@3", items=many, items_by=name)
+    for name in ("own", "none"):
+        refusal(rf.evaluate, QRELS, RUN, "ndcg@3", items=many, items_by=name)

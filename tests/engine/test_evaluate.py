@@ -42,10 +42,7 @@ def test_policies_say_who_is_averaged(options: Any, expected: dict[str, float]) 
 
 def test_missing_queries_may_be_an_error(refusal) -> None:
     qrels = QRELS | {"q5": {"a": 1}}
-    assert refusal(rf.evaluate, qrels, RUN, "map", missing="error") == (
-        "the run lacks 2 of 4 judged queries, e.g. 'q3'. "
-        'Pass missing="zero" to score them 0, or missing="skip" to leave them out.'
-    )
+    refusal(rf.evaluate, qrels, RUN, "map", missing="error")
     complete = {query: docs for query, docs in QRELS.items() if query != "q3"}
     assert rf.evaluate(complete, RUN, "map", missing="error")["map"] == 0.25
 
@@ -59,29 +56,27 @@ def test_a_query_whose_documents_were_all_cut_is_not_missing() -> None:
 
 def test_no_overlap_may_score_zero(refusal) -> None:
     run = {"q1": {"y": 1.0}}
-    assert 'pass no_overlap="zero"' in refusal(rf.evaluate, QRELS, run, "map")
+    refusal(rf.evaluate, QRELS, run, "map")
     assert rf.evaluate(QRELS, run, "map", no_overlap="zero")["map"] == 0
 
 
 @pytest.mark.parametrize(
-    ("option", "message"),
+    "option",
     [
-        ({"missing": "zeros"}, ("missing='zeros' is not one of 'zero', 'skip', 'error'. "
-         "Did you mean 'zero'?")),
-        ({"no_relevant": "drop"}, "no_relevant='drop' is not one of 'zero', 'skip'."),
-        ({"no_overlap": "skip"}, "no_overlap='skip' is not one of 'error', 'zero'."),
-        ({"k_max": 0}, "k_max must be a whole number of at least 1, not 0."),
+        {"missing": "zeros"},
+        {"no_relevant": "drop"},
+        {"no_overlap": "skip"},
+        {"k_max": 0},
     ],
     ids=str,
 )  # fmt: skip
-def test_an_unknown_policy_is_refused(option: Any, message: str, refusal) -> None:
-    assert refusal(rf.evaluate, QRELS, RUN, "map", **option) == message
+def test_an_unknown_policy_is_refused(option: Any, refusal) -> None:
+    refusal(rf.evaluate, QRELS, RUN, "map", **option)
 
 
 @pytest.mark.parametrize("option", [{"k_max": "10"}, {"k_max": 1.5}, {"rel": "2"}], ids=str)
 def test_an_option_of_the_wrong_type_is_refused(option: Any, refusal) -> None:
-    (name,) = option
-    assert name in refusal(rf.evaluate, QRELS, RUN, "map", **option)
+    refusal(rf.evaluate, QRELS, RUN, "map", **option)
 
 
 def test_k_max_looks_at_the_top_only_and_judged_only_closes_gaps() -> None:
@@ -114,14 +109,12 @@ def test_weights_are_used_for_weighted_averages_only() -> None:
 
 
 def test_a_weight_that_nothing_uses_is_refused(refusal) -> None:
-    said = refusal(rf.evaluate, QRELS, RUN, "map", queries=WEIGHTS, weight="clicks")
-    assert said.startswith("weight= has no effect: no metric is averaged by weight.")
+    refusal(rf.evaluate, QRELS, RUN, "map", queries=WEIGHTS, weight="clicks")
 
 
 @pytest.mark.parametrize("value", ["no", 0, None])
 def test_judged_only_is_true_or_false(value: Any, refusal) -> None:
-    said = refusal(rf.evaluate, QRELS, RUN, "map", judged_only=value)
-    assert said == f"judged_only must be True or False, not {value!r}."
+    refusal(rf.evaluate, QRELS, RUN, "map", judged_only=value)
 
 
 def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -> None:
@@ -131,59 +124,45 @@ def test_weights_come_from_a_file_too_and_queries_left_out_need_none(tmp_path) -
 
 
 @pytest.mark.parametrize(
-    ("queries", "weight", "message"),
+    ("queries", "weight"),
     [
-        (WEIGHTS[:2], "clicks", ("1 of 3 evaluated queries has no weight, or one that is "
-         "negative, not finite or above 1e+100, e.g. query_id 'q3'. Give every judged query a "
-         "weight of at least 0.")),
-        (WEIGHTS.with_columns(clicks=-1), "clicks", ("3 of 3 evaluated queries have no "
-         "weight, or one that is negative, not finite or above 1e+100, e.g. query_id 'q1'. Give "
-         "every judged query a weight of at least 0.")),
-        (WEIGHTS, "click", ("queries has no column 'click' (asked for as weight); it has "
-         "'query_id', 'clicks'. Did you mean 'clicks'?")),
-        (pl.concat([WEIGHTS, WEIGHTS]), "clicks", ("queries has 4 duplicate query_ids, e.g. ('q1') "
-         "at rows 1 and 5. Keep one of each.")),
-        (WEIGHTS.with_columns(clicks=pl.lit("many")), "clicks", ("queries has 4 rows with a "
-         "non-numeric weight, e.g. 'many' at row 1. Every weight must be a number.")),
-        (WEIGHTS, None, (f"{WEIGHTED!r} is averaged by weight: pass queries= (a frame with "
-         "query_id) and weight= (the name of its column of weights).")),
-        (None, "clicks", (f"{WEIGHTED!r} is averaged by weight: pass queries= (a frame with "
-         "query_id) and weight= (the name of its column of weights).")),
-        (None, None, (f"{WEIGHTED!r} is averaged by weight: pass queries= (a frame with query_id) "
-         "and weight= (the name of its column of weights).")),
+        (WEIGHTS[:2], "clicks"),
+        (WEIGHTS.with_columns(clicks=-1), "clicks"),
+        (WEIGHTS, "click"),
+        (pl.concat([WEIGHTS, WEIGHTS]), "clicks"),
+        (WEIGHTS.with_columns(clicks=pl.lit("many")), "clicks"),
+        (WEIGHTS, None),
+        (None, "clicks"),
+        (None, None),
     ],
     ids=["lacking", "negative", "column", "twice", "text", "no weight", "no queries", "neither"],
 )  # fmt: skip
-def test_weights_that_do_not_fit_are_refused(queries, weight, message: str, refusal) -> None:
-    assert refusal(_weighted, queries, weight) == message
+def test_weights_that_do_not_fit_are_refused(queries, weight, refusal) -> None:
+    refusal(_weighted, queries, weight)
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), None], ids=str)
 def test_a_weight_that_is_no_finite_number_is_refused(weight: float | None, refusal) -> None:
     bad = WEIGHTS.with_columns(clicks=pl.lit(weight, pl.Float64))
-    assert "weight" in refusal(_weighted, bad)
+    refusal(_weighted, bad)
 
 
 @pytest.mark.parametrize("query", [None, ""])
 def test_a_blank_query_among_the_weights_is_refused(query: str | None, refusal) -> None:
     bad = pl.DataFrame({"query_id": ["q1", query], "clicks": [1, 1]})
-    assert refusal(_weighted, bad).startswith("queries has 1 row with a")
+    refusal(_weighted, bad)
 
 
 def test_a_gain_for_every_grade_is_asked_for(refusal) -> None:
     qrels = {"q": {"a": 1, "b": 2, "c": 0, "d": 2}}
-    assert refusal(rf.evaluate, qrels, {"q": {"a": 1.0}}, "ndcg(gain={1: 3})") == (
-        "qrels has 2 rows with a grade that 'ndcg(gain={1: 3})' gives no gain, e.g. 2. "
-        "Give every grade above 0 a gain."
-    )
+    refusal(rf.evaluate, qrels, {"q": {"a": 1.0}}, "ndcg(gain={1: 3})")
     assert rf.evaluate(qrels, {"q": {"a": 1.0}}, "dcg(gain={1: 3, 2: 9})").means == {
         "dcg(gain={1: 3, 2: 9})": 3.0
     }
 
 
 def test_a_largest_grade_below_one_that_is_there_is_refused(refusal) -> None:
-    text = refusal(rf.evaluate, {"q": {"a": 4}}, {"q": {"a": 1.0}}, "err(max_grade=3)@10")
-    assert text == "'err(max_grade=3)@10': max_grade is 3, but qrels has a grade of 4."
+    refusal(rf.evaluate, {"q": {"a": 4}}, {"q": {"a": 1.0}}, "err(max_grade=3)@10")
 
 
 OWN = {
@@ -207,32 +186,27 @@ def test_an_expression_of_ones_own_is_a_metric(name: str, beside: list[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("expression", "message"),
+    "expression",
     [
-        (pl.col("rnk").min().alias("x"), ("expression 'x' uses 'rnk', which is not a column of the "
-         "judged frame. It has query_id, doc_id, relevance, relevant, rank, ")),
-        (pl.col("found_relx").max().alias("x"), "expression 'x' uses 'found_relx', which is not"),
-        (pl.col("rank").alias("x"), ("expression 'x' gives List(Int64) per query, not one number. "
-         "Aggregate it, for instance with .sum(), .any() or .mean().")),
-        (pl.col("doc_id").first(), "expression 'doc_id' gives String per query, not one number."),
-        (pl.col("doc_id").str.to_integer().sum().alias("x"), "expressions 'x' failed: strict"),
-        (pl.col("rank", "found").sum(), 'an expression needs a name of its own: .alias("...").'),
-        (pl.all().sum(), 'an expression needs a name of its own: .alias("...").'),
-        (pl.col("^ra.*$").sum().alias("x"), "'x'"),
-        (pl.col("query_id").n_unique(), "query_id"),
+        pl.col("rnk").min().alias("x"),
+        pl.col("found_relx").max().alias("x"),
+        pl.col("rank").alias("x"),
+        pl.col("doc_id").first(),
+        pl.col("doc_id").str.to_integer().sum().alias("x"),
+        pl.col("rank", "found").sum(),
+        pl.all().sum(),
+        pl.col("^ra.*$").sum().alias("x"),
+        pl.col("query_id").n_unique(),
     ],
     ids=["unknown", "level", "not aggregated", "text", "failing", "two", "all", "pattern", "key"],
 )  # fmt: skip
-def test_an_expression_that_is_no_metric_is_refused(expression, message: str, refusal) -> None:
-    assert message in refusal(rf.evaluate, QRELS, RUN, ["map", expression])
+def test_an_expression_that_is_no_metric_is_refused(expression, refusal) -> None:
+    refusal(rf.evaluate, QRELS, RUN, ["map", expression])
 
 
 def test_a_label_is_given_once(refusal) -> None:
     own = pl.col("rank").min().alias("map")
-    assert (
-        refusal(rf.evaluate, QRELS, RUN, ["map", own])
-        == "metric 'map' is asked for more than once."
-    )
+    refusal(rf.evaluate, QRELS, RUN, ["map", own])
 
 
 _DATA = """

@@ -105,26 +105,26 @@ def test_units_are_shown_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "options", "said"),
+    ("metric", "options"),
     [
-        ("novelty@5", {}, "needs train"),
-        ("coverage@5", {}, "needs items"),
-        ("unexpectedness@5", {}, "needs reference"),
-        ("serendipity@5", {"train": {"u": ["a"]}}, "needs qrels"),
-        ("diversity(by=genre)@5", {}, "items was not given"),
-        ("diversity(by=gendre)@5", {"items": SHOP.items}, "has 'genre', 'genres'"),
-        ("ild(vector=genre)@5", {"items": SHOP.items}, "no column of vectors"),
-        ("diversity@5", {"items": SHOP.items}, "by"),
-        ("ndcg@5", {}, "needs judgments"),
-        (pl.col("prize").sum().alias("own"), {"items": SHOP.items}, "'prize'"),
-        ("novelty@5", {"train": {"u": ["a"]}, "exclude_seen": "yes"}, "exclude_seen"),
-        ("coverage(count=true)@5", {"exclude_seen": True}, "needs train"),
-        ("coverage@5", {"items": {"sku": [1, 1], "price": [1, 2]}}, "in several rows, e.g. '1'"),
-        ("coverage@5", {"items": {"price": [1, 2]}}, "needs the column doc_id"),
-        ("novelty@5", {"train": {"query_id": ["u"], "doc_id": ["a"], "count": [0]}}, "a count"),
+        ("novelty@5", {}),
+        ("coverage@5", {}),
+        ("unexpectedness@5", {}),
+        ("serendipity@5", {"train": {"u": ["a"]}}),
+        ("diversity(by=genre)@5", {}),
+        ("diversity(by=gendre)@5", {"items": SHOP.items}),
+        ("ild(vector=genre)@5", {"items": SHOP.items}),
+        ("diversity@5", {"items": SHOP.items}),
+        ("ndcg@5", {}),
+        (pl.col("prize").sum().alias("own"), {"items": SHOP.items}),
+        ("novelty@5", {"train": {"u": ["a"]}, "exclude_seen": "yes"}),
+        ("coverage(count=true)@5", {"exclude_seen": True}),
+        ("coverage@5", {"items": {"sku": [1, 1], "price": [1, 2]}}),
+        ("coverage@5", {"items": {"price": [1, 2]}}),
+        ("novelty@5", {"train": {"query_id": ["u"], "doc_id": ["a"], "count": [0]}}),
     ],
 )  # fmt: skip
-def test_what_is_missing_or_wrong_is_said(metric: Any, options: dict[str, Any], said: str) -> None:
+def test_what_is_missing_or_wrong_is_said(metric: Any, options: dict[str, Any], refusal) -> None:
     tables: dict[str, Any] = {
         name: pl.DataFrame(value)
         if (isinstance(value, dict) and isinstance(next(iter(value.values())), list)
@@ -132,24 +132,19 @@ def test_what_is_missing_or_wrong_is_said(metric: Any, options: dict[str, Any], 
         else value
         for name, value in options.items()
     }  # fmt: skip
-    with pytest.raises(rf.RankframeError, match=said):
-        rf.evaluate(None, SHOP.run, metric, **tables)
+    refusal(rf.evaluate, None, SHOP.run, metric, **tables)
 
 
-def test_rows_beside_the_run_are_looked_at() -> None:
+def test_rows_beside_the_run_are_looked_at(refusal) -> None:
     nan = {"u0": {"d1": float("nan")}}
-    with pytest.raises(rf.RankframeError, match="reference has 1 row with a NaN score"):
-        rf.evaluate(None, SHOP.run, "unexpectedness@2", reference=nan)
-    with pytest.raises(rf.RankframeError, match="qrels has 1 row with a NaN relevance"):
-        rf.evaluate(nan, SHOP.run, "epc@2", train=SHOP.train)
-    with pytest.raises(rf.RankframeError, match="reference has 1 row with a NaN score"):
-        rf.retrieved(SHOP.run, reference=nan).collect()
+    refusal(rf.evaluate, None, SHOP.run, "unexpectedness@2", reference=nan)
+    refusal(rf.evaluate, nan, SHOP.run, "epc@2", train=SHOP.train)
+    refusal(rf.retrieved(SHOP.run, reference=nan).collect)
 
 
 @pytest.mark.parametrize("name", ["train", "items", "catalogue", "reference"])
-def test_tables_that_nobody_looks_at_are_refused(name: str) -> None:
-    with pytest.raises(rf.RankframeError, match=f"{name} has no effect"):
-        rf.evaluate(SHOP.qrels, SHOP.run, "ndcg@10", **{name: SHOP.items})  # pyright: ignore[reportArgumentType]
+def test_tables_that_nobody_looks_at_are_refused(name: str, refusal) -> None:
+    refusal(rf.evaluate, SHOP.qrels, SHOP.run, "ndcg@10", **{name: SHOP.items})  # pyright: ignore[reportArgumentType]
 
 
 def test_every_name_is_there() -> None:

@@ -20,7 +20,7 @@ def test_duplicates_are_refused_in_a_piece_without_judgments(refusal) -> None:
     qrels = open_table({"q": {"a": 1}}, "qrels").frame.collect()
     run = open_table({"p": {"b": 1.0}}, "run").frame.collect()
     twice = pl.concat([run, run])
-    assert "run has 1 duplicate" in refusal(evaluate, qrels.head(0), twice)
+    refusal(evaluate, qrels.head(0), twice)
     best = prepare_evaluation(resolve("map"), Policies(duplicates="keep_best")).evaluate_partition
     counts = best(qrels.head(0), twice).counts
     assert counts == best(qrels.head(0), run).counts.merge(_rows(1))
@@ -80,18 +80,16 @@ def test_the_largest_grade_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    "metric",
     [
-        ("err(max_grade=2)", "max_grade is 2, but qrels has a grade of 3"),
-        ("ndcg(gain={1: 1, 2: 5})", "1 row with a grade that 'ndcg(gain={1: 1, 2: 5})' gives no"),
+        "err(max_grade=2)",
+        "ndcg(gain={1: 1, 2: 5})",
     ],
 )
-def test_what_no_parameter_foresees_is_refused(
-    metric: str, said: str, refusal: Callable[..., str]
-) -> None:
-    assert said in refusal(check_grades, resolve(metric), GRADES)
+def test_what_no_parameter_foresees_is_refused(metric: str, refusal: Callable[..., str]) -> None:
+    refusal(check_grades, resolve(metric), GRADES)
 
 
 def test_powers_of_large_grades_are_refused(refusal: Callable[..., str]) -> None:
     large = pl.LazyFrame({"relevance": [2000.0]})
-    assert "is too large a number" in refusal(check_grades, resolve("ndcg(gain=exp2)"), large)
+    refusal(check_grades, resolve("ndcg(gain=exp2)"), large)

@@ -47,16 +47,13 @@ def test_sizes_are_read_as_people_write_them(text: str | int, size: int) -> None
 @pytest.mark.parametrize("text", ["", "much", "-1GB", "0", 0, True, "2 GiBi"])
 def test_what_is_no_size_is_refused(text: str, refusal: Callable[..., str]) -> None:
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    assert "max_memory takes a size" in refusal(rf.evaluate, qrels, run, "map", max_memory=text)
+    refusal(rf.evaluate, qrels, run, "map", max_memory=text)
 
 
-def test_a_limit_below_what_anything_takes_is_said_to_be_out_of_reach() -> None:
+def test_a_limit_below_what_anything_takes_is_said_to_be_out_of_reach(message) -> None:
     assert not_held(None) is None
     assert not_held("160MB") is None
-    assert not_held("50MB") == (
-        "a limit of 50MB cannot be held: what is loaded before any row is read takes about 110MB. "
-        "One of 160MB can"
-    )
+    message(not_held("50MB"))
 
 
 def test_long_ids_need_more_memory() -> None:
@@ -110,18 +107,15 @@ def test_a_limit_that_one_query_exceeds_is_refused_before_the_work(
     run.write_parquet(tmp_path / "run.parquet", row_group_size=9_000)
     qrels = run[:100].select("query_id", "doc_id", relevance=pl.lit(1.0))
     sides = open_table(qrels, "qrels"), open_table(tmp_path / "run.parquet", "run")
-    said = refusal(count_partitions, sides, ROW_BYTES, "3MB")
-    rows = int((run["query_id"] == "0").sum()) + int((qrels["query_id"] == "0").sum())
-    assert f"query '0' has {rows:,} rows" in said
-    assert "a limit of 3MB cannot be held. Pass max_memory=" in said
+    refusal(count_partitions, sides, ROW_BYTES, "3MB")
     assert count_partitions(sides, ROW_BYTES, "6MB") > 1
     assert count_partitions(sides, ROW_BYTES, "1GB") == 1
     # A limit that nobody asked for is not refused.
     monkeypatch.setattr(memory, "available", lambda: 3_000_000)
     assert count_partitions(sides, ROW_BYTES, None) > 1
     both = {"a": run, "b": run}
-    assert "cannot be held" in refusal(rf.compare, qrels, both, "map", max_memory="3MB")
-    assert "cannot be held" in refusal(rf.agree, run, run, max_memory="3MB")
+    refusal(rf.compare, qrels, both, "map", max_memory="3MB")
+    refusal(rf.agree, run, run, max_memory="3MB")
 
 
 def test_queries_of_equal_size_are_never_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +202,10 @@ FORMATS = {
 @pytest.mark.parametrize("way", ["path", "pipe"])
 @pytest.mark.parametrize("form", FORMATS)
 def test_text_that_is_larger_than_the_limit_gives_the_same_bits(
-    form: str, way: str, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: str, way: str, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_scratch
 ) -> None:
     monkeypatch.setattr(spool, "_SMALL", 1 << 16)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    set_scratch(tmp_path)
     run = one_large(0.1, 12_000).sample(fraction=1, shuffle=True, seed=1)
     run = run.with_columns(score=pl.int_range(pl.len()) % 1000 / 8)
     qrels = run[:900].select("query_id", "doc_id", relevance=pl.lit(1.0))
@@ -230,10 +224,10 @@ def test_text_that_is_larger_than_the_limit_gives_the_same_bits(
 
 @pytest.mark.parametrize("ask", ["compare", "agree", "gate"])
 def test_all_that_take_a_limit_read_large_text_so(
-    ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_scratch
 ) -> None:
     monkeypatch.setattr(spool, "_SMALL", 1 << 14)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    set_scratch(tmp_path)
     seen: list[Path] = []
     monkeypatch.setattr(
         KeptFolder, "__init__", _watched(KeptFolder.__init__, lambda: seen.append(tmp_path))
@@ -415,7 +409,7 @@ def test_a_gzip_that_unfolds_to_gigabytes(
     taken, said = peak(tmp_path / "qrels.parquet", tmp_path / "run.trec.gz", limit, pipe=pipe)
     print(f"gzip, pipe {pipe}: {taken / limit:.2f} times the limit")
     assert "query 'q1' has" in said
-    assert "cannot be held. Pass max_memory=" in said
+    assert "cannot be held" in said
     assert taken < 1.3 * limit
 
 
@@ -476,7 +470,7 @@ def test_names_and_roles_stay_and_what_is_odd_is_said_by_whoever_reads(
     path.write_text("query_id,doc_id,score\nq,a,1\nq,b,many\n")
     left, rights = opened(*counted(0))
     found = hold(left, [open_table(path, "run")], ROW_BYTES).rights[0]
-    assert "'many' at row 2" in refusal(load, found)
+    refusal(load, found)
     path.write_text("query_id,doc_id,score\nq,a,1\nq,,2\n")
     found = hold(left, [open_table(path, "run")], ROW_BYTES).rights[0]
     assert (found.name, found.role) == (str(path), "run")

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 import rankframe.engine.result as result_module
-from rankframe.core.errors import OutputError, UnreadableInputError
+from rankframe.core.errors import OutputError
 from rankframe.engine.result import about_frame, names_in_file
 from rankframe.io.outputs import read_about, write_parquet
 from rankframe.io.remote import Remote
@@ -92,9 +92,7 @@ def test_a_result_comes_back_as_it_was_written(result, tmp_path: Path, place: st
 def test_an_existing_result_is_replaced_only_on_request(result, qrels, run, tmp_path, refusal):
     target = result.write(tmp_path / "out")
     other = rf.evaluate(qrels, run, "mrr")
-    assert refusal(other.write, target) == (
-        f"{target} holds a result already. Pass overwrite=True to replace it."
-    )
+    refusal(other.write, target)
     assert rf.Result.read(target).means == result.means
     other.write(target, overwrite=True)
     assert rf.Result.read(target).means == other.means
@@ -115,8 +113,7 @@ def test_what_is_not_a_result_is_never_touched(result, tmp_path, foreign, overwr
         result.write(target)
     precious.parent.mkdir(exist_ok=True)
     precious.write_text("mine")
-    text = refusal(result.write, target, overwrite=overwrite)
-    assert text == f"{target} exists and is not a rankframe result. Nothing written."
+    refusal(result.write, target, overwrite=overwrite)
     assert precious.read_text() == "mine"
     assert _names(tmp_path) == ["out"]
 
@@ -134,10 +131,11 @@ def _fail_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary.parquet", "ledger.parquet"])
-def test_nothing_is_left_behind_when_writing_fails(result, tmp_path, monkeypatch, name) -> None:
+def test_nothing_is_left_behind_when_writing_fails(
+    result, tmp_path, monkeypatch, name, refusal
+) -> None:
     _fail_on(monkeypatch, name)
-    with pytest.raises(OutputError, match=r"cannot write .*out: No space left on device\.$"):
-        result.write(tmp_path / "out")
+    refusal(result.write, tmp_path / "out")
     assert _names(tmp_path) == []
 
 
@@ -151,7 +149,7 @@ def test_the_old_result_stays_when_writing_fails(result, qrels, run, tmp_path, m
 
 
 def test_the_old_result_stays_when_the_new_one_cannot_take_its_place(
-    result: rf.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    result: rf.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal
 ) -> None:
     target = result.write(tmp_path / "out")
 
@@ -159,16 +157,16 @@ def test_the_old_result_stays_when_the_new_one_cannot_take_its_place(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("rankframe.io.outputs._exchanged", failing)
-    with pytest.raises(OutputError, match="Input/output error"):
-        result.write(target, overwrite=True)
+    refusal(result.write, target, overwrite=True)
     assert rf.Result.read(target).means == result.means
     assert _names(tmp_path) == ["out"]
 
 
-def test_a_place_below_a_file_cannot_be_written_to(result: rf.Result, tmp_path: Path) -> None:
+def test_a_place_below_a_file_cannot_be_written_to(
+    result: rf.Result, tmp_path: Path, refusal
+) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(OutputError, match="cannot write"):
-        result.write(tmp_path / "file" / "out")
+    refusal(result.write, tmp_path / "file" / "out")
 
 
 def test_a_link_to_a_result_is_written_through_without_leftovers(result, tmp_path: Path) -> None:
@@ -179,25 +177,23 @@ def test_a_link_to_a_result_is_written_through_without_leftovers(result, tmp_pat
     assert _names(tmp_path) == ["latest", "out"]
 
 
-def test_reading_what_is_not_a_result_is_refused(result: rf.Result, tmp_path: Path) -> None:
-    with pytest.raises(
-        UnreadableInputError, match=r"no rankframe result: it lacks summary\.parquet"
-    ):
-        rf.Result.read(tmp_path)
+def test_reading_what_is_not_a_result_is_refused(
+    result: rf.Result, tmp_path: Path, refusal
+) -> None:
+    refusal(rf.Result.read, tmp_path)
     target = Path(result.write(tmp_path / "out"))
     (target / "ledger.parquet").write_text("not parquet")
-    with pytest.raises(UnreadableInputError, match=r"cannot read .*out"):
-        rf.Result.read(target)
+    refusal(rf.Result.read, target)
     (target / "ledger.parquet").unlink()
-    with pytest.raises(UnreadableInputError, match=r"it lacks ledger\.parquet"):
-        rf.Result.read(target)
+    refusal(rf.Result.read, target)
 
 
-def test_parquet_files_of_the_same_names_are_not_taken_for_a_result(tmp_path: Path) -> None:
+def test_parquet_files_of_the_same_names_are_not_taken_for_a_result(
+    tmp_path: Path, refusal
+) -> None:
     for name in ("summary", "per_query", "ledger"):
         pl.DataFrame({"x": [1]}).write_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(UnreadableInputError, match="no rankframe result"):
-        rf.Result.read(tmp_path)
+    refusal(rf.Result.read, tmp_path)
 
 
 @pytest.mark.parametrize("place", ["*glob[1]", "deep/er", "with space", "~tilde"])
@@ -221,10 +217,10 @@ def test_files_of_several_results_are_not_one(qrels, run, tmp_path: Path, refusa
     for metrics, queries in ((["mrr"], qrels), (["map"], qrels.filter(pl.col("query_id") == "q1"))):
         rf.evaluate(queries, run, metrics).write(other, overwrite=True)
         shutil.copy(other / "per_query.parquet", one)
-        assert "its files are not of one result" in refusal(rf.Result.read, one)
+        refusal(rf.Result.read, one)
     summary = one / "summary.parquet"
     pl.read_parquet(summary).with_columns(pl.col("value").cast(pl.String)).write_parquet(summary)
-    assert "no rankframe result: summary lacks metric, value" in refusal(rf.Result.read, one)
+    refusal(rf.Result.read, one)
 
 
 def test_places_that_cannot_be_are_refused(qrels, run, tmp_path: Path, refusal) -> None:
@@ -244,10 +240,10 @@ def test_values_that_were_replaced_or_removed_are_not_mixed_up(
 ) -> None:
     first = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
     rf.evaluate(qrels, run, "mrr", output=tmp_path / "out", overwrite=True)
-    assert "replaced by another result" in refusal(lambda: first.per_query)
+    refusal(lambda: first.per_query)
     again = rf.Result.read(tmp_path / "out")
     (tmp_path / "out" / "per_query.parquet").unlink()
-    assert "cannot read" in refusal(lambda: again.per_query)
+    refusal(lambda: again.per_query)
 
 
 def test_values_that_were_replaced_by_such_of_the_same_metrics_are_not_mixed_up(
@@ -256,7 +252,7 @@ def test_values_that_were_replaced_by_such_of_the_same_metrics_are_not_mixed_up(
     for look in (lambda found: found.per_query, lambda found: found.scan_per_query()):
         first = rf.evaluate(qrels, run, "map", output=tmp_path / "out", overwrite=True)
         rf.evaluate(qrels, run.head(3), "map", output=tmp_path / "out", overwrite=True)
-        assert "replaced by another result" in refusal(look, first)
+        refusal(look, first)
 
 
 def test_a_result_that_is_replaced_while_it_is_read_is_the_new_one(
@@ -292,25 +288,25 @@ def test_a_result_that_is_replaced_without_end_is_refused(
 
     monkeypatch.setattr(result_module, "_scanned", scanned)
     monkeypatch.setattr(result_module, "_ATTEMPTS", 3)
-    assert "replaced again and again" in refusal(rf.Result.read, target)
+    refusal(rf.Result.read, target)
 
 
 def test_what_spark_did_not_complete_is_refused(result, tmp_path: Path, refusal) -> None:
     target = result.write(tmp_path / "out")
     result.ledger.clear().write_parquet(target / "ledger.parquet")
-    assert "its writing was not completed" in refusal(rf.Result.read, target)
+    refusal(rf.Result.read, target)
 
 
 def test_an_output_that_holds_an_input_is_refused(qrels, run, tmp_path: Path, refusal) -> None:
     first = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
     given = tmp_path / "out" / "per_query.parquet"
     options = {"output": tmp_path / "out", "overwrite": True}
-    assert "holds an input" in refusal(rf.evaluate, qrels, run, "map", queries=given, **options)
-    assert "holds an input" in refusal(rf.agree, given, run, "rbo", **options)
+    refusal(rf.evaluate, qrels, run, "map", queries=given, **options)
+    refusal(rf.agree, given, run, "rbo", **options)
     assert first.per_query.height == 2
 
 
-def test_files_say_of_what_they_were_made_and_how(qrels, run, tmp_path: Path) -> None:
+def test_files_say_of_what_they_were_made_and_how(qrels, run, tmp_path: Path, message) -> None:
     sources = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
     qrels.write_parquet(sources[0])
     run.write_parquet(sources[1])
@@ -320,7 +316,7 @@ def test_files_say_of_what_they_were_made_and_how(qrels, run, tmp_path: Path) ->
         assert about["frame"] == file.stem
         assert about["version"] == rf.__version__
         assert about["metrics"] == ["map", "ndcg@10"]
-        assert about["policies"]["rel"] == "grade of at least 2"
+        message(about["policies"]["rel"])
         assert about["inputs"] == {
             "qrels": {"name": str(sources[0]), "rows": qrels.height},
             "run": {"name": str(sources[1]), "rows": run.height},
@@ -361,11 +357,9 @@ def test_a_result_at_an_address(result: rf.Result, s3, refusal) -> None:
     found = rf.Result.read(there, **options)
     for name in ("summary", "ledger", "slices", "per_query"):
         assert_frame_equal(getattr(found, name), getattr(result, name))
-    assert "holds a result already. Pass overwrite=True" in refusal(result.write, there, **options)
-    assert "no rankframe result: it lacks summary.parquet" in refusal(
-        rf.Result.read, "s3://shop/results", **options
-    )
-    assert "there is no bucket 'none'" in refusal(result.write, "s3://none/x", **options)
+    refusal(result.write, there, **options)
+    refusal(rf.Result.read, "s3://shop/results", **options)
+    refusal(result.write, "s3://none/x", **options)
 
 
 def test_a_result_at_an_address_that_is_not_complete_is_refused(
@@ -383,9 +377,9 @@ def test_a_result_at_an_address_that_is_not_complete_is_refused(
 
     monkeypatch.setattr(Remote, "put", fails_at_the_ledger)
     other = rf.evaluate(qrels, run, ["map"])  # of another size: times there are whole seconds
-    assert "there was no answer in time" in refusal(other.write, there, overwrite=True)
-    assert "it lacks ledger.parquet" in refusal(rf.Result.read, there)
-    assert "it was replaced by another result since" in refusal(whole.scan_per_query)
+    refusal(other.write, there, overwrite=True)
+    refusal(rf.Result.read, there)
+    refusal(whole.scan_per_query)
     monkeypatch.undo()
 
 
@@ -395,7 +389,7 @@ def test_an_evaluation_writes_to_an_address_and_is_read_from_there(qrels, run, s
     found = rf.evaluate(truth, documents, "ndcg@10", output="s3://shop/results/out", **options)
     # Values are read later, when the options of the call are no longer in force.
     assert_frame_equal(found.per_query, rf.evaluate(qrels, run, "ndcg@10").per_query)
-    assert "lies in an input, s3://shop/results/in" in refusal(
+    refusal(
         rf.evaluate, qrels, "s3://shop/results/in", output="s3://shop/results/in/out", **options
     )
     compared = rf.compare(None, {"a": "s3://shop/results/out", "b": found}, "ndcg@10", **options)
@@ -463,14 +457,14 @@ def test_text_is_of_a_kind_that_others_read(result: Any) -> None:
 @EVERY
 def test_a_frame_that_is_none_is_refused(result: Any, refusal: Callable[..., str]) -> None:
     for call in (result.to_arrow, result.to_pandas):
-        assert "frame='sumary' is not one of" in refusal(call, "sumary")
+        refusal(call, "sumary")
 
 
 def test_without_pandas_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert refusal(RESULTS["Result"].to_pandas) == "to_pandas needs pandas: pip install pandas."
+    refusal(RESULTS["Result"].to_pandas)
 
 
 LEDGER = pl.DataFrame(

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-import rankframe as rf
 from rankframe.frames.attributes import (
     ListedValues,
     Values,
@@ -130,19 +129,17 @@ def test_divergence_has_the_same_bits_whatever_the_table_and_the_order_of_rows(
 
 
 @pytest.mark.parametrize(
-    ("column", "said"),
+    "column",
     [
-        ([[1.0, 2.0], [1.0]], "different lengths"),
-        ([["a"]], "no column of vectors"),
-        ([[1.0, float("nan")]], "no finite number"),
-        ([1.0], "no column of vectors"),
+        [[1.0, 2.0], [1.0]],
+        [["a"]],
+        [[1.0, float("nan")]],
+        [1.0],
     ],
 )
-def test_what_is_no_vector_is_refused(column: list, said: str) -> None:
-    with pytest.raises(rf.RankframeError, match=said):
-        Vectors.from_series(pl.Series("v", column))
+def test_what_is_no_vector_is_refused(column: list, refusal) -> None:
+    refusal(Vectors.from_series, pl.Series("v", column))
 
 
-def test_structs_are_no_values() -> None:
-    with pytest.raises(rf.RankframeError, match="neither values nor lists"):
-        Values.from_series(pl.Series("s", [{"a": 1}]))
+def test_structs_are_no_values(refusal) -> None:
+    refusal(Values.from_series, pl.Series("s", [{"a": 1}]))

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.core.errors import RankframeError
 from rankframe.frames.attributes import Values, ValueSets
 from rankframe.frames.exposure import ValueExposure, discounted_counts
 from tests.support import shown_by_definition as by
@@ -87,15 +86,14 @@ def test_gap_by_definition_wherever_rows_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    "metric",
     [
-        ("exposure_gap@2", "needs by: "),
-        ("exposure_gap(by=genre)", "needs a cutoff: "),
-        ("exposure_gap(by=color)@2", "no attribute 'color' of documents: items has 'genre'"),
-        ("exposure_gap(by=genre, target=train)@2", "needs train"),
-        ("exposure_gap(by=genre, target=me)@2", "must be 'catalogue' or 'train'"),
+        "exposure_gap@2",
+        "exposure_gap(by=genre)",
+        "exposure_gap(by=color)@2",
+        "exposure_gap(by=genre, target=train)@2",
+        "exposure_gap(by=genre, target=me)@2",
     ],
 )
-def test_what_is_lacking_is_said(metric: str, said: str) -> None:
-    with pytest.raises(RankframeError, match=said):
-        rf.evaluate(None, {"q": {"a": 1.0}}, metric, items=ITEMS)
+def test_what_is_lacking_is_said(metric: str, refusal) -> None:
+    refusal(rf.evaluate, None, {"q": {"a": 1.0}}, metric, items=ITEMS)

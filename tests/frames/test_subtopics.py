@@ -65,5 +65,4 @@ def test_every_column() -> None:
 
 
 def test_judgments_without_groups_have_no_such_frame(refusal) -> None:
-    said = refusal(rf.judge, {"q": {"a": 1}}, RUN, subtopics=True)
-    assert said.startswith("qrels has no group column; it has ")
+    refusal(rf.judge, {"q": {"a": 1}}, RUN, subtopics=True)

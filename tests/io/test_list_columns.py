@@ -176,7 +176,7 @@ def test_a_list_of_structs_under_any_name_with_fields_of_any_name() -> None:
 
 def test_two_lists_of_structs_are_ambiguous(refusal: Callable[..., str]) -> None:
     run = STRUCTS.with_columns(pl.col("hits").alias("results"))
-    assert "2 columns that may be doc_id: 'hits', 'results'" in refusal(rf.evaluate, QRELS, run)
+    refusal(rf.evaluate, QRELS, run)
 
 
 def test_what_is_known_of_queries_may_have_lists_of_its_own() -> None:
@@ -265,7 +265,7 @@ def test_a_filter_is_applied_to_what_was_unrolled() -> None:
     assert found["query_id"].to_list() == ["u1", "u2"]
 
 
-def test_every_function_takes_lists(tmp_path: Path) -> None:
+def test_every_function_takes_lists() -> None:
     other = ONLY_LISTS.with_columns(pl.col("recommendations").list.reverse())
     long_other = LISTED.reverse().sort("query_id", maintain_order=True)
     rows: dict[str, Any] = {"order": "rows"}

@@ -42,8 +42,7 @@ def test_a_path_that_leads_nowhere_is_no_column(path: str, refusal) -> None:
     frame = pl.LazyFrame({"a": [{"b": 2}], "doc_id": ["d"], "score": [1]})
     assert with_fields(frame, [path]).collect_schema().names() == ["a", "doc_id", "score"]
     columns = {"run": {"query_id": path}}
-    said = refusal(rf.evaluate, {"q1": {"b": 1}}, frame, "mrr", columns=columns)
-    assert repr(path) in said
+    refusal(rf.evaluate, {"q1": {"b": 1}}, frame, "mrr", columns=columns)
 
 
 def test_names_are_gathered_from_all_sides() -> None:

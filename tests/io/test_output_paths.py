@@ -28,18 +28,17 @@ FILES = ("summary.parquet", "ledger.parquet")
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "given",
     [
-        ("https://x.org/a.csv", r"disks, or to s3://, gs:// and az://, not to https://\."),
-        (Path("hf://datasets/a"), r"not to hf://\."),
-        ("s3://", "names no bucket"),
-        ("duckdb:shop.db#x", r"not tables of a database: duckdb:shop.db#x\."),
-        ("postgresql://ann:word@host/shop#x", r"postgresql://host/shop#x\."),
+        "https://x.org/a.csv",
+        Path("hf://datasets/a"),
+        "s3://",
+        "duckdb:shop.db#x",
+        "postgresql://ann:word@host/shop#x",
     ],
 )
-def test_what_nothing_is_written_to_is_refused(given: str | Path, said: str) -> None:
-    with pytest.raises(OutputError, match=said):
-        place(given)
+def test_what_nothing_is_written_to_is_refused(given: str | Path, refusal) -> None:
+    refusal(place, given)
     with pytest.raises(OutputError):
         file_place(given)
 
@@ -53,32 +52,24 @@ def test_an_address_is_a_place(given: str | Path, s3_environment: Any) -> None:
     assert not in_place(found)
 
 
-def test_addresses_of_inputs_are_refused(s3_environment: Any) -> None:
+def test_addresses_of_inputs_are_refused(s3_environment: Any, refusal) -> None:
     s3_environment.put("places/in/a.parquet", b"x")
-    for target, how in (
-        ("s3://shop/places/in/a.parquet", "is also an input"),
-        ("s3://shop/places/in/b.parquet", "lies in an input, s3://shop/places/in"),
-    ):
-        with pytest.raises(OutputError, match=how):
-            refuse_inputs(target, ["s3://shop/places/in", "s3://shop/places/in/a.parquet"][::-1])
-    with pytest.raises(OutputError, match="holds an input, s3://shop/places/in"):
-        refuse_inputs("s3://shop/places", ["s3://shop/places/in"], folder=True)
+    inputs = ["s3://shop/places/in/a.parquet", "s3://shop/places/in"]
+    for target in ("s3://shop/places/in/a.parquet", "s3://shop/places/in/b.parquet"):
+        refusal(refuse_inputs, target, inputs)
+    refusal(refuse_inputs, "s3://shop/places", ["s3://shop/places/in"], folder=True)
     refuse_inputs("s3://shop/places/i", ["s3://shop/places/in", "s3x", None, {}], folder=True)
-    with pytest.raises(OutputError, match=r"cannot write s3://shop/places: it is a folder\."):
-        file_place("s3://shop/places")
+    refusal(file_place, "s3://shop/places")
 
 
-def test_the_file_of_a_database_is_no_place_for_an_output(tmp_path: Path) -> None:
+def test_the_file_of_a_database_is_no_place_for_an_output(tmp_path: Path, refusal) -> None:
     (tmp_path / "shop.db").touch()
-    with pytest.raises(OutputError, match="is also an input"):
-        refuse_inputs(tmp_path / "shop.db", [f"duckdb:{tmp_path}/shop.db#runs"])
+    refusal(refuse_inputs, tmp_path / "shop.db", [f"duckdb:{tmp_path}/shop.db#runs"])
 
 
-def test_an_address_that_cannot_be_reached_is_said_to_be_so(s3_environment: Any) -> None:
-    with pytest.raises(OutputError, match=r"cannot write s3://shop/x: nobody answers at http"), (
-        reached_with({"endpoint_url": "http://127.0.0.1:9"})
-    ):  # fmt: skip
-        refuse_taken("s3://shop/x", FILES)
+def test_an_address_that_cannot_be_reached_is_said_to_be_so(s3_environment: Any, refusal) -> None:
+    with reached_with({"endpoint_url": "http://127.0.0.1:9"}):
+        refusal(refuse_taken, "s3://shop/x", FILES)
 
 
 def test_what_only_looks_like_an_address_is_none(tmp_path: Path) -> None:
@@ -93,20 +84,16 @@ def test_links_are_followed_also_to_what_is_not_there_yet(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("given", ["", "a\0b", "a\udcff"])
-def test_what_is_no_name_is_refused(given: str) -> None:
-    with pytest.raises(OutputError, match="cannot be written to"):
-        place(given)
+def test_what_is_no_name_is_refused(given: str, refusal) -> None:
+    refusal(place, given)
 
 
-def test_places_for_no_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="it is a folder"):
-        file_place(tmp_path)
-    with pytest.raises(OutputError, match=f"there is no folder {tmp_path}/no"):
-        file_place(tmp_path / "no" / "file")
+def test_places_for_no_file_are_refused(tmp_path: Path, refusal) -> None:
+    refusal(file_place, tmp_path)
+    refusal(file_place, tmp_path / "no" / "file")
     with socket.socket(socket.AF_UNIX) as opened:
         opened.bind(str(tmp_path / "socket"))
-        with pytest.raises(OutputError, match="a disk or a socket"):
-            file_place(tmp_path / "socket")
+        refusal(file_place, tmp_path / "socket")
 
 
 def test_what_is_written_to_as_it_stands(tmp_path: Path) -> None:
@@ -130,66 +117,57 @@ def test_open_files_are_known_by_their_numbers(tmp_path: Path) -> None:
     assert descriptor(tmp_path / "round") is None
 
 
-def test_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_taken_is_refused(tmp_path: Path, refusal) -> None:
     target = tmp_path / "out"
     assert refuse_taken(target, FILES) == target
     target.mkdir()
     assert refuse_taken(target, FILES) == target
     (target / FILES[0]).touch()
-    with pytest.raises(OutputError, match="holds a result already"):
-        refuse_taken(target, FILES)
+    refusal(refuse_taken, target, FILES)
     assert refuse_taken(target, FILES, overwrite=True) == target
     (target / "notes.txt").touch()
-    with pytest.raises(OutputError, match="is not a rankframe result"):
-        refuse_taken(target, FILES, overwrite=True)
+    refusal(refuse_taken, target, FILES, overwrite=True)
 
 
-def test_a_folder_called_like_a_file_of_a_result_is_none(tmp_path: Path) -> None:
+def test_a_folder_called_like_a_file_of_a_result_is_none(tmp_path: Path, refusal) -> None:
     (tmp_path / "out" / "a.parquet").mkdir(parents=True)
     (tmp_path / "out" / "a.parquet" / "precious").touch()
-    with pytest.raises(OutputError, match="is not a rankframe result"):
-        refuse_taken(tmp_path / "out", {"a.parquet"}, overwrite=True)
+    refusal(refuse_taken, tmp_path / "out", {"a.parquet"}, overwrite=True)
 
 
-def test_a_folder_of_results_may_hold_others_but_nothing_else(tmp_path: Path) -> None:
+def test_a_folder_of_results_may_hold_others_but_nothing_else(tmp_path: Path, refusal) -> None:
     assert refuse_taken(tmp_path, FILES, results=["a", "b"]) == tmp_path
     for name, file in (("a", FILES[0]), ("local", FILES[1]), ("spark", "summary")):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).touch()
     assert refuse_taken(tmp_path, FILES, results=["b"]) == tmp_path
-    with pytest.raises(OutputError, match=r"a holds a result already"):
-        refuse_taken(tmp_path, FILES, results=["a", "b"])
+    refusal(refuse_taken, tmp_path, FILES, results=["a", "b"])
     assert refuse_taken(tmp_path, FILES, results=["a", "b"], overwrite=True) == tmp_path
     (tmp_path / "qrels.parquet").touch()
-    with pytest.raises(OutputError, match=r"not a folder of rankframe results. It holds qrels"):
-        refuse_taken(tmp_path, FILES, results=["b"], overwrite=True)
-    with pytest.raises(OutputError, match="not a folder of rankframe results"):
-        refuse_taken(tmp_path / "qrels.parquet", FILES, results=["b"])
+    refusal(refuse_taken, tmp_path, FILES, results=["b"], overwrite=True)
+    refusal(refuse_taken, tmp_path / "qrels.parquet", FILES, results=["b"])
 
 
-def test_an_output_that_is_an_input_is_refused_under_any_name(tmp_path: Path) -> None:
+def test_an_output_that_is_an_input_is_refused_under_any_name(tmp_path: Path, refusal) -> None:
     given = tmp_path / "q.parquet"
     given.touch()
     (tmp_path / "hard").hardlink_to(given)
     (tmp_path / "soft").symlink_to(given)
     for name in ("q.parquet", "hard", "soft", f"../{tmp_path.name}/q.parquet"):
         for source in (given, str(tmp_path / "*.parquet"), str(tmp_path / "soft")):
-            with pytest.raises(OutputError, match="is also an input"):
-                refuse_inputs(tmp_path / name, ["other", source])
-    with given.open("rb") as piped, pytest.raises(OutputError, match="is also an input"):
-        refuse_inputs(given, [piped])
+            refusal(refuse_inputs, tmp_path / name, ["other", source])
+    with given.open("rb") as piped:
+        refusal(refuse_inputs, given, [piped])
     refuse_inputs(tmp_path / "out", [given, "-", None, {}, io.BytesIO(), "s3://b/x", "none*"])
     refuse_inputs("/dev/null", ["/dev/null"])
     refuse_inputs(None, [given])
 
 
-def test_an_output_within_an_input_or_around_one_is_refused(tmp_path: Path) -> None:
+def test_an_output_within_an_input_or_around_one_is_refused(tmp_path: Path, refusal) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "a.parquet").touch()
-    with pytest.raises(OutputError, match="lies in an input"):
-        refuse_inputs(tmp_path / "runs" / "sub" / "out.csv", [tmp_path / "runs"])
-    with pytest.raises(OutputError, match="holds an input"):
-        refuse_inputs(tmp_path / "runs", [tmp_path / "runs" / "a.parquet"], folder=True)
+    refusal(refuse_inputs, tmp_path / "runs" / "sub" / "out.csv", [tmp_path / "runs"])
+    refusal(refuse_inputs, tmp_path / "runs", [tmp_path / "runs" / "a.parquet"], folder=True)
     refuse_inputs(tmp_path / "runs2", [tmp_path / "runs"], folder=True)
 
 
@@ -218,12 +196,12 @@ def test_names_that_are_safe_stay() -> None:
     assert safe_names(names) == names
 
 
-def test_a_failed_write_is_said_in_the_words_of_the_system() -> None:
+def test_a_failed_write_is_said_in_the_words_of_the_system(message) -> None:
     by_polars = RuntimeError("parquet: underlying IO error: File too large (os error 27)")
-    assert str(cannot_write("x", by_polars)) == "cannot write x: File too large."
-    assert str(cannot_write("x", OSError(28, "?"))) == "cannot write x: No space left on device."
+    message(str(cannot_write("x", by_polars)))
+    message(str(cannot_write("x", OSError(28, "?"))))
     assert str(cannot_write("x", OSError("odd"))) == "cannot write x: odd."
 
 
 def test_a_name_that_is_too_long_is_refused_before_the_work(tmp_path: Path, refusal) -> None:
-    assert "File name too long" in refusal(file_place, tmp_path / f"{'x' * 300}.csv")
+    refusal(file_place, tmp_path / f"{'x' * 300}.csv")

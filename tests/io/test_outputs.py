@@ -30,12 +30,11 @@ def read(target: Path) -> list[str]:
     return [(target / name).read_text() for name in FILES]
 
 
-def test_a_folder_is_there_when_it_is_complete(tmp_path: Path) -> None:
+def test_a_folder_is_there_when_it_is_complete(tmp_path: Path, refusal) -> None:
     target = tmp_path / "deep" / "down" / "out"
     write(target, "old")
     assert target.stat().st_mode & 0o777 == 0o777 & ~_umask()
-    with pytest.raises(OutputError, match="holds a result already"):
-        write(target, "new")
+    refusal(write, target, "new")
     write(target, "new", overwrite=True)
     assert read(target) == ["new", "new"]
     assert [p.name for p in target.parent.iterdir()] == ["out"]
@@ -91,13 +90,13 @@ def test_errors_name_the_place_that_was_asked_for(tmp_path: Path) -> None:
 def test_what_somebody_put_there_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     write(tmp_path / "out", "old")
     with (
-        pytest.raises(OutputError, match="not a rankframe result"),
+        pytest.raises(OutputError),
         fresh_folder(tmp_path / "out", FILES, overwrite=True),
     ):
         (tmp_path / "out" / "notes.txt").write_text("mine")
     assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
     with (
-        pytest.raises(OutputError, match="holds a result already"),
+        pytest.raises(OutputError),
         fresh_folder(tmp_path / "other", FILES),
     ):
         write(tmp_path / "other", "theirs")
@@ -169,14 +168,15 @@ with fresh_folder(sys.argv[1], ("one", "two"), overwrite=True) as fresh:
 
 
 @pytest.mark.parametrize("who", ["the next writer", "another writer", "a reader"])
-def test_what_was_set_aside_by_a_killed_process_is_put_back(who: str, tmp_path: Path) -> None:
+def test_what_was_set_aside_by_a_killed_process_is_put_back(
+    who: str, tmp_path: Path, refusal
+) -> None:
     target = tmp_path / "out"
     write(target, "old")
     assert subprocess.run([sys.executable, "-c", _KILLED, str(target)], check=False).returncode < 0
     assert not target.exists()
     if who == "the next writer":
-        with pytest.raises(OutputError, match="holds a result already"):
-            write(target, "new")
+        refusal(write, target, "new")
     elif who == "another writer":
         write_file(tmp_path / "file", lambda path: path.write_text("x"))
         (tmp_path / "file").unlink()
@@ -186,7 +186,7 @@ def test_what_was_set_aside_by_a_killed_process_is_put_back(who: str, tmp_path: 
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path, refusal) -> None:
     target = tmp_path / "out.csv"
     target.write_text("old")
 
@@ -194,8 +194,7 @@ def test_a_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path) -> N
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OutputError, match="No space left on device"):
-        write_file(target, fails)
+    refusal(write_file, target, fails)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -214,10 +213,9 @@ def test_a_file_keeps_its_mode_and_links_lead_to_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to any file")
-def test_a_file_that_must_not_be_written_is_not_replaced(tmp_path: Path) -> None:
+def test_a_file_that_must_not_be_written_is_not_replaced(tmp_path: Path, refusal) -> None:
     (tmp_path / "out.csv").touch(mode=0o444)
-    with pytest.raises(OutputError, match="Permission denied"):
-        write_file(tmp_path / "out.csv", lambda path: path.write_text("new"))
+    refusal(write_file, tmp_path / "out.csv", lambda path: path.write_text("new"))
 
 
 def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
@@ -231,7 +229,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_devices_are_written_to_and_stay_devices(tmp_path: Path) -> None:
+def test_devices_are_written_to_and_stay_devices(tmp_path: Path, refusal) -> None:
     # As root, a rename would make a file of it: a link to it is as good, and nothing is lost.
     (tmp_path / "null").symlink_to("/dev/null")
     (tmp_path / "full").symlink_to("/dev/full")
@@ -239,8 +237,7 @@ def test_devices_are_written_to_and_stay_devices(tmp_path: Path) -> None:
     write_file(tmp_path / "null", lambda path: path.write_text("x"))
     assert Path("/dev/null").stat().st_ino == before
     assert Path("/dev/null").is_char_device()
-    with pytest.raises(OutputError, match="No space left on device"):
-        write_file(tmp_path / "full", lambda path: path.write_text("x"))
+    refusal(write_file, tmp_path / "full", lambda path: path.write_text("x"))
 
 
 def test_an_open_file_is_written_on(tmp_path: Path) -> None:
@@ -293,11 +290,10 @@ def send(folder: str, names: tuple[str, ...], text: str, *, overwrite: bool = Fa
             (fresh / name).write_text(text)
 
 
-def test_a_folder_at_an_address(s3_environment: Any) -> None:
+def test_a_folder_at_an_address(s3_environment: Any, refusal) -> None:
     s3, target = s3_environment, "s3://shop/outputs/result"
     send(target, RESULT, "old")
-    with pytest.raises(OutputError, match="s3://shop/outputs/result holds a result already"):
-        send(target, RESULT, "new")
+    refusal(send, target, RESULT, "new")
     s3.asked.clear()
     send(target, RESULT[:2], "new", overwrite=True)
     assert s3.keys("outputs/result") == ["ledger.parquet", "values.parquet"]
@@ -315,7 +311,9 @@ def test_a_folder_at_an_address(s3_environment: Any) -> None:
     )
 
 
-def test_an_old_result_stays_where_a_new_one_fails_before_it_is_sent(s3_environment: Any) -> None:
+def test_an_old_result_stays_where_a_new_one_fails_before_it_is_sent(
+    s3_environment: Any, refusal
+) -> None:
     target = "s3://shop/outputs/kept"
     send(target, RESULT, "old")
 
@@ -327,8 +325,7 @@ def test_an_old_result_stays_where_a_new_one_fails_before_it_is_sent(s3_environm
     with pytest.raises(ZeroDivisionError):
         fail()
     assert s3_environment.read("outputs/kept/values.parquet") == b"old"
-    with pytest.raises(OutputError, match="exists and is not a rankframe result"):
-        send("s3://shop/outputs", RESULT, "new", overwrite=True)
+    refusal(send, "s3://shop/outputs", RESULT, "new", overwrite=True)
 
 
 def test_folders_at_an_address_leave_others_alone(s3_environment: Any) -> None:
@@ -343,7 +340,7 @@ def test_folders_at_an_address_leave_others_alone(s3_environment: Any) -> None:
     }  # fmt: skip
 
 
-def test_a_file_at_an_address(s3_environment: Any) -> None:
+def test_a_file_at_an_address(s3_environment: Any, refusal) -> None:
     for text in ("old", "new"):
         write_file("s3://shop/outputs/x.csv", lambda path, text=text: path.write_text(text))
     assert s3_environment.read("outputs/x.csv") == b"new"
@@ -352,8 +349,6 @@ def test_a_file_at_an_address(s3_environment: Any) -> None:
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OutputError, match=r"cannot write s3://shop/outputs/x.csv: .*No space left"):
-        write_file("s3://shop/outputs/x.csv", fail)
+    refusal(write_file, "s3://shop/outputs/x.csv", fail)
     assert s3_environment.read("outputs/x.csv") == b"new"
-    with pytest.raises(OutputError, match="cannot write s3://nowhere/x: there is no bucket"):
-        write_file("s3://nowhere/x", lambda path: path.write_text("x"))
+    refusal(write_file, "s3://nowhere/x", lambda path: path.write_text("x"))

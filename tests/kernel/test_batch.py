@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankframe.kernel import batch as batches
 from rankframe.kernel.batch import (
     KEY,
     QUERY_HASH,
@@ -92,9 +91,9 @@ def test_where_no_id_can_be_empty(dtype: pl.DataType) -> None:
     assert hash_of_empty("doc_id", dtype) is None
 
 
-def test_hashes_are_made_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashes_are_made_in_one_place(set_hash) -> None:
     """So that other tests can make them collide."""
-    monkeypatch.setattr(batches, "hash_of", lambda *_: pl.lit(5, pl.UInt64))
+    set_hash(lambda *_: pl.lit(5, pl.UInt64))
     assert made(table(pl.String()))[KEY].to_list() == [0] * 6
     assert hash_of_empty("doc_id", pl.String()) == 5
 

@@ -70,16 +70,14 @@ def test_queries_are_found_in_every_layout(layout: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("poor", POOR_HASHES)
 @pytest.mark.parametrize("layout", ["sorted", "grouped", "scattered"])
-def test_hashes_that_collide_change_nothing(
-    layout: str, poor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batch, "hash_of", POOR_HASHES[poor])
+def test_hashes_that_collide_change_nothing(layout: str, poor: str, set_hash) -> None:
+    set_hash(POOR_HASHES[poor])
     check(layouts(judgments())[layout])
 
 
-def test_hashes_that_differ_in_their_last_bits_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashes_that_differ_in_their_last_bits_only(set_hash) -> None:
     real = batch.hash_of
-    monkeypatch.setattr(batch, "hash_of", lambda *given: real(*given) % 2**20)
+    set_hash(lambda *given: real(*given) % 2**20)
     for some in layouts(judgments()).values():
         check(some)
 

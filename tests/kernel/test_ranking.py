@@ -78,7 +78,7 @@ def check_order(run: pl.DataFrame, ties: Ties) -> None:
 
 
 def contradictions(run: pl.DataFrame) -> int | None:
-    """Queries in which a document has a rank no worse than that of one that scores higher."""
+    """Count queries in which a document has a better rank than one that scores higher."""
     if not {"score", "rank"} <= set(run.columns):
         return None
     found = 0
@@ -87,7 +87,7 @@ def contradictions(run: pl.DataFrame) -> int | None:
             best=pl.col("rank").min(), worst=pl.col("rank").max()
         )
         above = by_score.sort("score", descending=True).select(
-            (pl.col("best") <= pl.col("worst").cum_max().shift()).any()
+            (pl.col("best") < pl.col("worst").cum_max().shift()).any()
         )
         found += bool(above.item())
     return found

@@ -89,9 +89,9 @@ def test_every_row_is_taken_once_with_all_others_of_its_query(
     "lengths", [[1000], [1] * 500, [3, 900, 2], [1, 1, 700]], ids=["one", "single", "long", "end"]
 )
 def test_queries_longer_and_shorter_than_a_batch(
-    lengths: list[int], rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lengths: list[int], rows: int, tmp_path: Path, set_batch_rows
 ) -> None:
-    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
+    set_batch_rows(rows)
     run = run_of(lengths)
     run.write_parquet(tmp_path / "run.parquet", row_group_size=5)
     for source in (run, tmp_path / "run.parquet"):
@@ -101,17 +101,17 @@ def test_queries_longer_and_shorter_than_a_batch(
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 1 << 16])
-def test_a_query_that_comes_again_at_the_end(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
+def test_a_query_that_comes_again_at_the_end(rows: int, set_batch_rows) -> None:
+    set_batch_rows(rows)
     run = run_of([5] * 60)
     again = pl.concat([run, run[:1].with_columns(doc_id=pl.lit("new"))])
     assert not reads(read_contiguous, batches(again), Taken())
     assert not reads(read_contiguous, batches(layouts(run)["scattered"]), Taken())
 
 
-def test_a_query_on_both_sides_of_another_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_on_both_sides_of_another_in_one_batch(set_batch_rows) -> None:
     """The first and the last query of a batch are put aside: if they are the same, together."""
-    monkeypatch.setattr(reading, "BATCH_ROWS", 6)
+    set_batch_rows(6)
     run = pl.DataFrame({"query_id": [*"aaaabb", *"cdddcc", *"eeffff"], "score": 1.0})
     run = run.with_columns(doc_id=pl.int_range(pl.len()).cast(pl.String))
     taken = Taken()
@@ -129,8 +129,8 @@ def test_what_is_known_to_be_together_is_not_looked_at_first() -> None:
     assert taken.frames
 
 
-def test_an_error_of_a_chunk_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BATCH_ROWS", 9)
+def test_an_error_of_a_chunk_is_that_of_all(set_batch_rows) -> None:
+    set_batch_rows(9)
 
     def fail(_: Batch) -> None:
         raise KeyError("chunk")
@@ -158,7 +158,7 @@ def _files(folder: Path, run: pl.DataFrame) -> Path:
 
 @pytest.mark.parametrize("layout", ["sorted", "scattered"])
 def test_files_that_vanish_half_way_give_an_error_or_the_right_values(
-    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_batch_rows
 ) -> None:
     run = layouts(run_of([10] * 200))[layout]
     qrels = run[::9].select("query_id", "doc_id", relevance=pl.lit(1.0))
@@ -171,7 +171,7 @@ def test_files_that_vanish_half_way_give_an_error_or_the_right_values(
         add(found, chunk)
 
     monkeypatch.setattr(RunMatches, "add", vanish)
-    monkeypatch.setattr(reading, "BATCH_ROWS", 20)
+    set_batch_rows(20)
     try:
         values = rf.evaluate(qrels, folder, "map").per_query
     except UnreadableInputError:

@@ -12,8 +12,6 @@ from rankframe.core.errors import DuplicateError
 from rankframe.io.batches import Batches
 from rankframe.io.input_table import comparable
 from rankframe.io.opening import open_table
-from rankframe.kernel import batch as batches
-from rankframe.kernel import reading
 from rankframe.kernel.batch import Batch, as_text
 from rankframe.kernel.reading import (
     RepeatedQueryError,
@@ -52,11 +50,11 @@ def source(run: pl.DataFrame) -> Batches:
 @pytest.mark.parametrize("poor", [None, *POOR_HASHES])
 @pytest.mark.parametrize("layout", ["sorted", "grouped", "scattered"])
 def test_every_query_comes_once_with_all_of_its_rows(
-    layout: str, poor: str | None, monkeypatch: pytest.MonkeyPatch
+    layout: str, poor: str | None, set_batch_rows, set_hash
 ) -> None:
     if poor is not None:
-        monkeypatch.setattr(batches, "hash_of", POOR_HASHES[poor])
-    monkeypatch.setattr(reading, "BATCH_ROWS", 16)
+        set_hash(POOR_HASHES[poor])
+    set_batch_rows(16)
     run = layouts(run_of(60, 5))[layout]
     done: list[int] = []
     found = read_batches(source(run), Collected, done.append)
@@ -67,10 +65,8 @@ def test_every_query_comes_once_with_all_of_its_rows(
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 1 << 16])
-def test_a_query_that_comes_again_at_the_very_end(
-    rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "BATCH_ROWS", rows)
+def test_a_query_that_comes_again_at_the_very_end(rows: int, set_batch_rows) -> None:
+    set_batch_rows(rows)
     run = run_of(60, 5)
     again = pl.concat([run, run[:1].with_columns(doc_id=pl.lit("new"))])
     assert read_if_contiguous(source(run), Collected) is not None

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankframe.kernel import segments
 from rankframe.kernel.segments import inversions, order_by_lead, order_within, rectangles
 
 _queries = st.lists(st.lists(st.integers(0, 20), max_size=12), max_size=8)
@@ -34,12 +33,13 @@ def test_inversions_are_counted_within_each_query(queries: list[list[int]]) -> N
     assert inversions(rows, starts, lengths).tolist() == counted(queries)
 
 
-@pytest.mark.parametrize("compared", [2, 8, 128])
 @pytest.mark.parametrize("largest", [3, 1_000, 10**12])
-def test_long_queries_are_counted_block_by_block(compared: int, largest: int, monkeypatch) -> None:
-    monkeypatch.setattr(segments, "_COMPARED", compared)
+def test_long_queries_are_counted_block_by_block(largest: int) -> None:
+    """Up to 128 documents are compared each with each; more are merged from such blocks."""
     rng = np.random.default_rng(largest)
-    queries = [rng.integers(0, largest, n).tolist() for n in (300, 1, 257, 40, 0, 290, 2)]
+    queries = [
+        rng.integers(0, largest, n).tolist() for n in (300, 1, 128, 129, 257, 40, 0, 1_100, 2)
+    ]
     starts, lengths, rows = flat(queries)
     assert inversions(rows, starts, lengths).tolist() == counted(queries)
 

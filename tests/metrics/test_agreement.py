@@ -155,32 +155,24 @@ def test_the_weight_of_the_top() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    "call",
     [
-        (lambda: rf.rbo_weight(1.0, 3), "p must be strictly between 0 and 1, not 1."),
-        (lambda: rf.rbo_weight(0.5, 0), "a depth must be at least 1, not 0."),
-        (lambda: rf.rbo_p(1.5, 3), "weight must be strictly between 0 and 1, not 1.5."),
-        (lambda: rf.rbo(p=1), "p must be strictly between 0 and 1, not 1."),
-        (lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "rbo(ties=x)"),
-         "'rbo(ties=x)': ties must be 'broken' or 'w' or 'a' or 'b' or 'mean', not 'x'."),
-        (lambda: rf.rbo_res(5, ties="mean"),
-         "rbo_res at k has no mean over all orders of the ties: leave out k, or take ties='a'."),
-        (lambda: rf.average_overlap(weights=[]),
-         "weights are numbers of at least 0, one of them above 0, not []."),
-        (lambda: rf.average_overlap(weights=[0, 0.0]),
-         "weights are numbers of at least 0, one of them above 0, not [0, 0.0]."),
-        (lambda: rf.average_overlap(weights=[1, -1]),
-         "weights are numbers of at least 0, one of them above 0, not [1, -1]."),
-        (lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "sim(weights=[1, x])"),
-         "'sim(weights=[1, x])': weights must be a list of numbers, not '[1, x]'."),
-        (lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "ndcg@10"),
-         "'ndcg@10' compares a run with judgments: see rf.evaluate, or `rankframe evaluate`."),
-        (lambda: rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1}}, "rbo"),
-         "'rbo' compares two rankings without judgments: see rf.agree, or `rankframe agree`."),
+        lambda: rf.rbo_weight(1.0, 3),
+        lambda: rf.rbo_weight(0.5, 0),
+        lambda: rf.rbo_p(1.5, 3),
+        lambda: rf.rbo(p=1),
+        lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "rbo(ties=x)"),
+        lambda: rf.rbo_res(5, ties="mean"),
+        lambda: rf.average_overlap(weights=[]),
+        lambda: rf.average_overlap(weights=[0, 0.0]),
+        lambda: rf.average_overlap(weights=[1, -1]),
+        lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "sim(weights=[1, x])"),
+        lambda: rf.agree({"q": {"a": 1}}, {"q": {"a": 1}}, "ndcg@10"),
+        lambda: rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1}}, "rbo"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(call: Callable[[], object], said: str, refusal) -> None:
-    assert refusal(call) == said
+def test_what_cannot_be_is_refused(call: Callable[[], object], refusal) -> None:
+    refusal(call)
 
 
 # --- by the definitions ---------------------------------------------------------------------------
@@ -388,6 +380,5 @@ def test_queries_do_not_touch_each_other() -> None:
 
 
 @pytest.mark.parametrize("metric", ["rbo@100000000000", "average_overlap@100000000000"])
-def test_a_cutoff_that_nobody_has_is_refused(metric: str) -> None:
-    with pytest.raises(rf.RankframeError, match="a cutoff must be at most 10,000,000 here, not"):
-        rf.agree({"q": {"a": 1.0}}, {"q": {"a": 1.0}}, metric)
+def test_a_cutoff_that_nobody_has_is_refused(metric: str, refusal) -> None:
+    refusal(rf.agree, {"q": {"a": 1.0}}, {"q": {"a": 1.0}}, metric)

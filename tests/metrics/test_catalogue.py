@@ -40,6 +40,5 @@ def test_nothing_to_say_is_undefined() -> None:
     assert rf.evaluate(None, {"u": ["a"]}, "gini(over=shown)")["gini(over=shown)"] is None
 
 
-def test_a_cutoff_is_needed() -> None:
-    with pytest.raises(rf.RankframeError, match="needs a cutoff: personalisation@10"):
-        rf.evaluate(None, RUN, "personalisation")
+def test_a_cutoff_is_needed(refusal) -> None:
+    refusal(rf.evaluate, None, RUN, "personalisation")

@@ -273,22 +273,19 @@ def test_the_largest_grade_is_that_of_all_judgments() -> None:
 
 
 @pytest.mark.parametrize("metric", ["err(max_grade=1)", "rbp(gain=linear,max_grade=1)"])
-def test_a_grade_above_the_largest_is_refused(metric: str) -> None:
-    with pytest.raises(rf.RankframeError, match="max_grade is 1, but qrels has a grade of 2"):
-        value(metric, [2])
+def test_a_grade_above_the_largest_is_refused(metric: str, refusal) -> None:
+    refusal(value, metric, [2])
 
 
-def test_a_grade_without_a_gain_is_refused() -> None:
-    with pytest.raises(rf.RankframeError, match=r"2 rows with a grade that .* gives no gain"):
-        value("dcg(gain={1: 3})", [1, 2, 0], [2])
+def test_a_grade_without_a_gain_is_refused(refusal) -> None:
+    refusal(value, "dcg(gain={1: 3})", [1, 2, 0], [2])
 
 
-def test_graded_rbp_takes_grades_whatever_the_level_of_relevance() -> None:
+def test_graded_rbp_takes_grades_whatever_the_level_of_relevance(refusal) -> None:
     qrels, run = {"q": {"a": 1, "b": 2}}, {"q": {"a": 2.0, "b": 1.0}}
     result = rf.evaluate(qrels, run, ["rbp(p=0.5,gain=linear)", "rbp(p=0.5)"], rel=2)
     assert result.per_query.row(0)[1:] == about((0.5 * (1 / 2 + 1 / 2), 0.25))
-    with pytest.raises(rf.RankframeError, match="rel belongs to gain='binary', not to 'linear'"):
-        value("rbp(gain=linear,rel=2)", [2])
+    refusal(value, "rbp(gain=linear,rel=2)", [2])
 
 
 def test_rbp_and_its_residual_are_at_most_1_together() -> None:

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.core.errors import RankframeError
 from rankframe.metrics.names import parse, resolve
 from tests.support.shown_pieces import everywhere
 
@@ -49,32 +48,28 @@ def test_a_name_inside_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    "name",
     [
-        ("gap(ndcg@10)", "lacks by=, an attribute of the queries"),
-        ("gap(, by=group)", "lacks the metric first"),
-        ("gap(gap(mrr, by=a), by=b)", "a gap of gaps"),
-        ("gap(coverage@10, by=group)", "'coverage@10' has no values per query"),
-        ("gap(num_rel, by=group)", "grows with a slice"),
-        ("gap(mrrr, by=group)", "unknown metric 'mrrr'"),
-        ("gap(mrr, by=group, kind=most)", "kind is 'range', .* or 'mean'"),
-        ("gap(mrr, by=group, rel=2)", "not 'rel=2'"),
-        ("gap(mrr, by=color)", "no column 'color'"),
-        ("gap(mrr, by=alone)", "two slices or more of at least 30 queries: 'alone' has 1"),
+        "gap(ndcg@10)",
+        "gap(, by=group)",
+        "gap(gap(mrr, by=a), by=b)",
+        "gap(coverage@10, by=group)",
+        "gap(num_rel, by=group)",
+        "gap(mrrr, by=group)",
+        "gap(mrr, by=group, kind=most)",
+        "gap(mrr, by=group, rel=2)",
+        "gap(mrr, by=color)",
+        "gap(mrr, by=alone)",
     ],
 )
-def test_what_is_no_gap_is_refused(name: str, said: str) -> None:
-    with pytest.raises(RankframeError, match=said):
-        rf.evaluate(QRELS, RUN, name, queries=USERS)
+def test_what_is_no_gap_is_refused(name: str, refusal) -> None:
+    refusal(rf.evaluate, QRELS, RUN, name, queries=USERS)
 
 
-def test_gaps_have_no_values_per_query() -> None:
-    with pytest.raises(RankframeError, match="needs queries=, a frame with query_id and 'group'"):
-        rf.evaluate(QRELS, RUN, GAP)
-    with pytest.raises(RankframeError, match="has no values per query, being between slices"):
-        rf.diff(QRELS, RUN, RUN, GAP)
-    with pytest.raises(RankframeError, match="has no values per query, being between slices"):
-        rf.tune(QRELS, {"a": RUN, "b": RUN}, metric=GAP)
+def test_gaps_have_no_values_per_query(refusal) -> None:
+    refusal(rf.evaluate, QRELS, RUN, GAP)
+    refusal(rf.diff, QRELS, RUN, RUN, GAP)
+    refusal(rf.tune, QRELS, {"a": RUN, "b": RUN}, metric=GAP)
 
 
 def test_by_hand_wherever_rows_are(tmp_path: Path) -> None:

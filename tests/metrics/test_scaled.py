@@ -106,13 +106,12 @@ def test_scaled_dcg_is_scaled_alike_for_all_queries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "problem"),
+    "metric",
     [
-        ("compat(p=1)", "p must be strictly between 0 and 0.99995, not 1"),
-        ("sdcg@10000000", "k must be from 1 to 1e"),
-        ("sdcg(max_grade=1)", "max_grade is 1, but qrels has a grade of 2"),
+        "compat(p=1)",
+        "sdcg@10000000",
+        "sdcg(max_grade=1)",
     ],
 )
-def test_parameters_that_cannot_be_are_refused(metric: str, problem: str) -> None:
-    with pytest.raises(rf.RankframeError, match=problem):
-        value(metric, [2])
+def test_parameters_that_cannot_be_are_refused(metric: str, refusal) -> None:
+    refusal(value, metric, [2])

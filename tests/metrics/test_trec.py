@@ -93,9 +93,8 @@ def test_utility_of_nothing_retrieved_is_that_of_what_was_missed() -> None:
     assert value("utility(c=-1)", [], [1, 1, 0]) == -2
 
 
-def test_utility_of_what_was_rightly_left_out_needs_the_size_of_the_collection() -> None:
-    with pytest.raises(rf.RankframeError, match="needs collection="):
-        value("utility(d=1)", LIST)
+def test_utility_of_what_was_rightly_left_out_needs_the_size_of_the_collection(refusal) -> None:
+    refusal(value, "utility(d=1)", LIST)
 
 
 def test_a_negative_grade_is_no_judgment() -> None:

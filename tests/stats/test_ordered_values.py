@@ -100,6 +100,4 @@ def test_what_compares_means_takes_none_of_them(refusal) -> None:
     ):
         assert "is no mean, and here means are compared" in refused
     assert rf.evaluate(qrels, run, own)["own"] == 1
-    assert "'quantile(q=1)' is not one of" in refusal(
-        rf.evaluate, qrels, run, "map(average=quantile(q=1))"
-    )
+    refusal(rf.evaluate, qrels, run, "map(average=quantile(q=1))")

@@ -122,7 +122,7 @@ def evaluations(folder: Path, *, every: bool = False) -> dict[str, str]:
             for which, pieces in enumerate(PIECES):
                 if not every and (at + nth + which) % len(PIECES):
                     continue
-                one = in_pieces(truth, ranked, pieces, METRICS)
+                one = in_pieces(truth, ranked, pieces, METRICS, order="score")
                 found[f"{form}, {order}, {pieces} pieces"] = of_result(one)
     return found
 

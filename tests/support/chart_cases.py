@@ -38,10 +38,6 @@ def compared(metrics: Any = "ndcg@5", **options: Any) -> rf.Comparison:
     return rf.compare(CASE.qrels, RUNS, metrics, ci="t", **options)
 
 
-def over_time() -> pl.DataFrame:
-    return rf.history({"monday": results(ci="t")["old"], "tuesday": results(ci="t")["new"]})
-
-
 def counted() -> dict[str, pl.LazyFrame]:
     return {name: rf.exposure(run, k=5, train=CASE.qrels) for name, run in RUNS.items()}
 

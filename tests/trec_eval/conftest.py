@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rankframe.cli.app import run
+from tests.support.messages import Messages
 from tests.support.trec_cases import QRELS, RUN, Output
 
 
@@ -40,15 +41,15 @@ def trec_eval(
 
 
 @pytest.fixture
-def refused(trec_eval: Callable[..., Output]) -> Callable[..., str]:
-    """The one line that a refused call prints."""
+def refused(trec_eval: Callable[..., Output], message: Messages) -> Callable[..., str]:
+    """Call the command, which must fail with one line, compared with the stored one; return it."""
 
     def call(*args: object, code: int = 2) -> str:
         ended, out, err = trec_eval(*args)
         assert (ended, out) == (code, "")
         assert err.startswith("rankframe: ")
         assert err.count("\n") == 1
-        return err
+        return message(err)
 
     return call
 

@@ -83,7 +83,7 @@ def test_values_by_hand(
 
 
 def test_unasked_all_measures_of_groups_are_printed(
-    files: tuple[Path, Path], trec_eval: Callable[..., Output]
+    files: tuple[Path, Path], trec_eval: Callable[..., Output], message
 ) -> None:
     code, out, err = trec_eval("-R", "qrels_jg", *files)
     assert code == 0
@@ -92,7 +92,7 @@ def test_unasked_all_measures_of_groups_are_printed(
         "num_q                 \tall\t2",
         "map_avgjg             \tall\t0.2500",
     ]
-    assert "1 of 3 judged queries is not in the run" in err
+    message(err)
     complete = trec_eval("-R", "qrels_jg", "-c", "-m", "map_avgjg", *files)[1]
     assert complete == f"{'map_avgjg':<22}\tall\t{0.5 / 3:.4f}\n"
 

@@ -89,11 +89,9 @@ def test_malformed_lines_are_refused(
     assert said in str(refused.value)
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(rf.RankframeError, match=r"-R prefs reads a text .*, not dict\."):
-        read_groups({"q": {"a": 1}}, "prefs")
-    with pytest.raises(rf.RankframeError, match="no such file"):
-        read_groups(str(tmp_path / "none.txt"), "prefs")
+def test_what_is_no_text_is_refused(tmp_path: Path, refusal) -> None:
+    refusal(read_groups, {"q": {"a": 1}}, "prefs")
+    refusal(read_groups, str(tmp_path / "none.txt"), "prefs")
 
 
 def test_documents_have_places_as_ranked_then_by_id(tmp_path: Path) -> None:

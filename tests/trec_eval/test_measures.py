@@ -31,27 +31,26 @@ def test_nicknames_name_measures() -> None:
     assert all(m.metric is None or hasattr(rf, m.metric) for m in MEASURES.values())
 
 
-def test_measures_look_at_judgments_of_their_kind() -> None:
+def test_measures_look_at_judgments_of_their_kind(refusal) -> None:
     for given, unasked in DEFAULTS.items():
         refuse_other_judgments(parse_measures(unasked), given)
-    with pytest.raises(rf.RankframeError, match="it needs -R qrels_jg"):
-        refuse_other_judgments(["P_avgjg"], "qrels")
+    refusal(refuse_other_judgments, ["P_avgjg"], "qrels")
     assert {*NICKNAMES["prefs"]} < {*NICKNAMES["all_prefs"]}
 
 
 @pytest.mark.parametrize(
-    ("measure", "said"),
+    "measure",
     [
-        ("mapp", "trec_eval has no measure 'mapp'. Did you mean 'map'?"),
-        ("P_10", "trec_eval has no measure 'P_10'. Did you mean -m P.10?"),
-        ("Official", "trec_eval has no measure 'Official'. Did you mean 'official'?"),
-        ("zzzz", "trec_eval has no measure 'zzzz'."),
-        ("map.", "-m map.: a parameter belongs behind the dot."),
-        ("P.", "-m P.: a parameter belongs behind the dot."),
+        "mapp",
+        "P_10",
+        "Official",
+        "zzzz",
+        "map.",
+        "P.",
     ],
 )
-def test_what_is_no_measure_is_refused(measure: str, said: str, refusal) -> None:
-    assert refusal(parse_measures, [measure]) == said
+def test_what_is_no_measure_is_refused(measure: str, refusal) -> None:
+    refusal(parse_measures, [measure])
 
 
 def test_what_was_asked_for_by_measure() -> None:

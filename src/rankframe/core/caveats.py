@@ -8,6 +8,7 @@ out by their codes.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -202,7 +203,10 @@ def without_silenced(caveats: Iterable[Caveat]) -> list[Caveat]:
     return [caveat for caveat in caveats if caveat.code not in _silenced.get()]
 
 
-def warn_of(caveats: Iterable[Caveat], stacklevel: int) -> None:
-    """Warn of each caveat, as seen from the caller `stacklevel` frames up."""
+def warn_of(caveats: Iterable[Caveat]) -> None:
+    """Warn of each caveat, as seen from the line outside of rankframe that called it."""
+    caller, level = sys._getframe(1), 2
+    while caller is not None and caller.f_globals.get("__name__", "").startswith("rankframe."):
+        caller, level = caller.f_back, level + 1
     for caveat in caveats:
-        warnings.warn(RankframeWarning(str(caveat), caveat.code), stacklevel=stacklevel + 1)
+        warnings.warn(RankframeWarning(str(caveat), caveat.code), stacklevel=level)

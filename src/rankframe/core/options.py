@@ -308,7 +308,7 @@ def takes_options(
                 if arguments.get("silence") is not None:
                     stack.enter_context(silenced(arguments["silence"]))
                 result = function(*args, **{**defaults, **arguments})
-            warn_of(getattr(result, "caveats", ()), stacklevel=2)
+            warn_of(getattr(result, "caveats", ()))
             return result
 
         called.option_groups = groups  # pyright: ignore[reportAttributeAccessIssue]
@@ -511,7 +511,8 @@ class Policies(Options):
     )
     silence: Sequence[str] | None = option(
         None,
-        "Leave out a caveat, by its code (repeat).",
+        "Leave out a caveat, by its code (repeatable).",
+        ledger=None,  # it changes no number
         check=_CODES,
     )
     judged_only: bool = option(

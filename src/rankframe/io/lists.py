@@ -74,7 +74,8 @@ def from_lists(
     )
     if scores is not None:
         numbers = _scores(scores, keys, lengths)
-        run = run.with_columns((turned(numbers) if smaller_is_better else numbers).alias(SCORE))
+        scored = turned(numbers) if smaller_is_better else numbers
+        run = run.drop(RANK).with_columns(scored.alias(SCORE))
     if key is str:
         _refuse_floats_beside_whole(lists, ground_truth)
     if _is_one_for_all(ground_truth, ranked_results):

@@ -226,9 +226,7 @@ def test_a_query_whose_documents_were_all_cut_is_not_missing(kind: str) -> None:
 def test_a_run_without_a_judged_document_is_refused_or_takes_none(refusal) -> None:
     case = Case({"q": {"a": 1, "b": 1}}, {"q": {"x": 2.0, "y": 1.0}})
     for kind in ("roc", "precision_recall"):
-        said = refusal(drawn, case, kind)
-        assert said.startswith("no document in the run matches any judgment: ")
-        assert said.endswith('pass no_overlap="zero".')
+        refusal(drawn, case, kind)
     assert drawn(case, "roc", no_overlap="zero").is_empty()
     assert drawn(case, "precision_recall", no_overlap="zero").rows() == [
         (INF, 1, 0, 0, 0), (2.0, 0, 0, 0, 1), (1.0, 0, 0, 0, 2),

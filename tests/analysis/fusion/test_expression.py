@@ -45,8 +45,8 @@ def test_expressions_that_are_no_method(expression: pl.Expr, said: str) -> None:
     assert said in str(found.value)
 
 
-def test_scores_beyond_floats_are_refused() -> None:
+def test_scores_beyond_floats_are_refused(message) -> None:
     run = {"q": {"a": 1.7e308, "b": 1.0}}
     with pytest.raises(OptionError) as found:
         rf.fuse([run, run], "sum", norm="none").collect()
-    assert "gives no finite score to 1 of 2 documents, e.g. 'a' of query 'q'" in str(found.value)
+    message(str(found.value))

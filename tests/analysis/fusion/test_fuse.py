@@ -68,23 +68,23 @@ def test_whole_numbers_as_ids_are_matched_as_such_and_given_as_text() -> None:
     assert rf.fuse([runs[0], texts[1]], "rrf(k=0)").collect().equals(found)
 
 
-def test_runs_with_ranks_alone() -> None:
+def test_runs_with_ranks_alone(message) -> None:
     lists = {"q": ["a", "b", "c"]}
     assert rf.fuse([lists, A], "rrf").collect().height == 7
     assert rf.fuse([lists, A], "sum", norm="rank").collect().height == 7
-    for norm, said in ((None, "the norm min_max"), ("none", "scores as they are")):
+    for norm in (None, "none"):
         with pytest.raises(OptionError) as found:
             rf.fuse({"lists": lists, "a": A}, "sum", norm=norm)
-        assert f"run 'lists' has no scores, only an order, and sum by {said}" in str(found.value)
+        message(str(found.value))
 
 
-def test_judgments_for_trained_methods_and_no_others() -> None:
+def test_judgments_for_trained_methods_and_no_others(message) -> None:
     with pytest.raises(OptionError) as found:
         rf.fuse([A, B], "mapfuse")
-    assert "mapfuse is trained on judgments. Pass them with qrels=" in str(found.value)
+    message(str(found.value))
     with pytest.raises(OptionError) as found:
         rf.fuse([A, B], "rrf", qrels=QRELS)
-    assert "qrels= is for methods that are trained, and rrf is not" in str(found.value)
+    message(str(found.value))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_options_are_checked(how: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "trec", "jsonl", "tsv.gz"])
-def test_outputs_in_any_format(ending: str, tmp_path: Path) -> None:
+def test_outputs_in_any_format(ending: str, tmp_path: Path, message) -> None:
     target = tmp_path / f"hybrid.{ending}"
     expected = rf.fuse([A, B]).collect()
     found = rf.fuse([A, B], output=target).collect()
@@ -107,7 +107,7 @@ def test_outputs_in_any_format(ending: str, tmp_path: Path) -> None:
     assert again["mrr"] == 1.0
     with pytest.raises(OutputError) as refused:
         rf.fuse([A, B], output=target)
-    assert "is there already. Pass overwrite=True" in str(refused.value)
+    message(str(refused.value))
     rf.fuse([A, B], "sum", output=target, overwrite=True)
 
 

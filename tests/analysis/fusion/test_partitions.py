@@ -49,29 +49,28 @@ def test_a_large_input_takes_more_and_gives_the_same(tmp_path: Path) -> None:
     assert pl.read_parquet(target).equals(written)
 
 
-def test_a_query_that_does_not_fit_is_refused() -> None:
+def test_a_query_that_does_not_fit_is_refused(message) -> None:
     run = pl.DataFrame({"query_id": "q", "doc_id": [f"d{n}" for n in range(600_000)]})
     run = run.with_columns(score=pl.int_range(pl.len()).cast(pl.Float64))
     with pytest.raises(OptionError) as found:
         rf.fuse([run, run], max_memory="200MB").collect()
-    assert "query 'q' has 1,200,000 rows" in str(found.value)
+    message(str(found.value))
 
 
 @pytest.mark.usefixtures("in_three")
-def test_mistakes_are_said_of_the_whole_run() -> None:
+def test_mistakes_are_said_of_the_whole_run(refusal, message) -> None:
     runs = random_runs(1, 2)
     name = "run 1"
     twice = {**runs, name: pl.concat([runs[name], runs[name][:60]])}
     with pytest.raises(DuplicateError) as found:
         rf.fuse(twice).collect()
-    assert "run 'run 1' has 60 duplicate (query_id, doc_id) pairs" in str(found.value)
+    message(str(found.value))
     empty = {**runs, name: runs[name].clear()}
-    with pytest.raises(RankframeError, match="run 'run 1' is empty"):
-        rf.fuse(empty).collect()
+    refusal(rf.fuse(empty).collect)
     null = {**runs, name: runs[name].with_columns(score=pl.lit(None, pl.Float64))}
     with pytest.raises(RankframeError) as bad:
         rf.fuse(null).collect()
-    assert f"run 'run 1' has {runs[name].height} rows with a null score" in str(bad.value)
+    message(str(bad.value))
 
 
 @pytest.mark.usefixtures("in_three")

@@ -28,13 +28,11 @@ def test_a_name_is_what_fuse_reads(candidate: Candidate, name: str) -> None:
     assert rf.fuse(runs, name, norm=candidate.norm).collect().height == 2
 
 
-def test_one_metric_with_a_value_for_each_query() -> None:
+def test_one_metric_with_a_value_for_each_query(refusal) -> None:
     assert one_metric("ndcg@10").label == "ndcg@10"
     assert one_metric(pl.col("rank").min().alias("first")).label == "first"
-    with pytest.raises(RankframeError, match=r"one metric, not for 'ndcg@1', 'ndcg@10'"):
-        one_metric("ndcg@1,10")
-    with pytest.raises(RankframeError, match="no value for each query"):
-        one_metric("auc(pool=true)")
+    refusal(one_metric, "ndcg@1,10")
+    refusal(one_metric, "auc(pool=true)")
 
 
 def test_names_are_read_as_fuse_reads_them() -> None:
@@ -54,10 +52,9 @@ def test_a_candidate_is_a_method() -> None:
     assert found.norm.name == "zmuv"
 
 
-def test_what_is_trained_needs_three_folds() -> None:
+def test_what_is_trained_needs_three_folds(refusal) -> None:
     assert list_candidates("mapfuse", "min_max", None, RUNS, budget=9, folds=3)
-    with pytest.raises(RankframeError, match="needs at least 3 folds"):
-        list_candidates("mapfuse", "min_max", None, RUNS, budget=9, folds=2)
+    refusal(list_candidates, "mapfuse", "min_max", None, RUNS, budget=9, folds=2)
 
 
 def test_expressions_are_called_by_their_aliases() -> None:

@@ -10,7 +10,6 @@ import pytest
 from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.registry import Definition, Limits
 from rankframe.analysis.tuning.candidates import VALUES, Candidate, list_candidates, parse_grid
-from rankframe.core.errors import OptionError
 
 
 def listed(
@@ -59,13 +58,12 @@ def test_what_stands_in_a_name_is_not_varied() -> None:
     assert len(tried("wsum(weights=[0, 1])", "wsum(weights=[2, 1])")) == 4
 
 
-def test_weights_of_ones_own() -> None:
+def test_weights_of_ones_own(refusal) -> None:
     assert [name for name, _ in tried("wsum", weights=[[1, 2], (3, 4)])][:2] == [
         "wsum(weights=[1.0, 2.0])",
         "wsum(weights=[3.0, 4.0])",
     ]
-    with pytest.raises(OptionError, match="no weights to try"):
-        tried("wsum", weights=[])
+    refusal(tried, "wsum", weights=[])
 
 
 def test_several_parameters_are_combined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,11 +77,9 @@ def test_several_parameters_are_combined(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [candidate.name for candidate in found] == ["both(a=1, b=3)", "both(a=2, b=3)"]
 
 
-def test_a_grid_in_a_shell() -> None:
+def test_a_grid_in_a_shell(refusal) -> None:
     assert parse_grid(["k=1, 5,10", "weights=0.05"]) == {"k": [1, 5, 10], "weights": 0.05}
     assert parse_grid(["phi=.5", "weights=.3,.7"]) == {"phi": [0.5], "weights": [[0.3, 0.7]]}
     for bad in ("k", "k=", "=3", "k=a,b"):
-        with pytest.raises(OptionError, match=r"reads NAME=X,X"):
-            parse_grid([bad])
-    with pytest.raises(OptionError, match="names 'k' twice"):
-        parse_grid(["k=1", "k=2"])
+        refusal(parse_grid, [bad])
+    refusal(parse_grid, ["k=1", "k=2"])

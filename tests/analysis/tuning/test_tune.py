@@ -309,13 +309,12 @@ def test_pieces_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
         assert bits() == expected, pieces
 
 
-def test_a_limit_is_for_all_that_is_held() -> None:
+def test_a_limit_is_for_all_that_is_held(refusal) -> None:
     qrels, given = data(13)
     expected = rf.tune(qrels, given, metric="mrr", **FAST)
     found = rf.tune(qrels, given, metric="mrr", max_memory="300MB", **FAST)
     assert found.candidates.equals(expected.candidates)
-    with pytest.raises(RankframeError, match="cannot be held"):
-        rf.tune(qrels, given, metric="mrr", max_memory=10_000, **FAST)
+    refusal(rf.tune, qrels, given, metric="mrr", max_memory=10_000, **FAST)
 
 
 def test_units_are_fused_as_fuse_does_it() -> None:
@@ -401,7 +400,7 @@ def test_whole_numbers_as_ids() -> None:
     assert ours == pytest.approx(theirs, abs=1e-12)
 
 
-def test_queries_that_a_run_lacks() -> None:
+def test_queries_that_a_run_lacks(refusal) -> None:
     qrels, given = data(15)
     found = rf.tune(qrels, given, "rrf", "map", **FAST)
     said = "run1: 5.9% of the judged queries are not in the run. They are scored 0"
@@ -409,8 +408,7 @@ def test_queries_that_a_run_lacks() -> None:
     skipped = rf.tune(qrels, given, "rrf", "map", missing="skip", **FAST)
     assert skipped.per_query.filter(pl.col("tuned").is_null())["query_id"].to_list() == ["q3"]
     assert skipped.count("queries_tuned_by") == 16
-    with pytest.raises(RankframeError, match=r"run1.*q3"):
-        rf.tune(qrels, given, "rrf", "map", missing="error", **FAST)
+    refusal(rf.tune, qrels, given, "rrf", "map", missing="error", **FAST)
 
 
 # --- what is refused
@@ -465,11 +463,10 @@ def test_what_cannot_be_tuned_is_refused(changed: dict[str, Any], said: str) -> 
     assert said in str(error.value)
 
 
-def test_runs_of_other_queries_are_refused() -> None:
+def test_runs_of_other_queries_are_refused(refusal) -> None:
     half = {q: of for q, of in RUNS["run0"].items() if q < "q14"}
     rest = {q: of for q, of in RUNS["run1"].items() if q >= "q14"}
-    with pytest.raises(RankframeError, match="share"):
-        rf.tune(QRELS, {"a": half, "b": rest}, "rrf", "map", **FAST)
+    refusal(rf.tune, QRELS, {"a": half, "b": rest}, "rrf", "map", **FAST)
 
 
 def test_progress_is_told() -> None:

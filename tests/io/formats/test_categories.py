@@ -87,13 +87,14 @@ def test_results_are_those_of_text(tmp_path: Path) -> None:
     assert results[0].summary.equals(results[1].summary)
 
 
-def test_a_file_that_is_cut_short_is_refused_in_a_sentence(file: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_cut_short_is_refused_in_a_sentence(
+    file: Path, tmp_path: Path, refusal
+) -> None:
     """The end of the file is there, so that it opens; its rows are not."""
     content = bytearray(file.read_bytes())
     content[4:60] = bytes(56)
     (tmp_path / "bad.parquet").write_bytes(content)
-    with pytest.raises(rf.RankframeError, match=r"bad\.parquet"):
-        rf.evaluate({"q1": {"a": 1}}, tmp_path / "bad.parquet")
+    refusal(rf.evaluate, {"q1": {"a": 1}}, tmp_path / "bad.parquet")
 
 
 def test_what_pyarrow_cannot_read_is_refused_in_a_sentence(
@@ -105,5 +106,4 @@ def test_what_pyarrow_cannot_read_is_refused_in_a_sentence(
         raise ArrowInvalid("Index not in dictionary bounds")
 
     monkeypatch.setattr(ParquetFile, "iter_batches", fail)
-    said = refusal(rf.evaluate, {"q1": {"a": 1}}, file)
-    assert said == f"cannot read {file}: Index not in dictionary bounds."
+    refusal(rf.evaluate, {"q1": {"a": 1}}, file)

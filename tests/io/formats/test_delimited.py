@@ -31,14 +31,11 @@ def order_of(result: rf.Result) -> str:
 
 
 @pytest.mark.parametrize("name", ["run.tsv", "run", "run.txt", "run.dev.small.tsv", "run.res"])
-def test_three_columns_of_ms_marco_are_a_run(name: str, tmp_path: Path) -> None:
+def test_three_columns_of_ms_marco_are_a_run(name: str, tmp_path: Path, message) -> None:
     (tmp_path / name).write_text(RUN)
     result = rf.evaluate(QRELS, tmp_path / name, "mrr")
     assert result["mrr"] == 0.75
-    assert order_of(result) == (
-        "by 'rank', the smallest first (its first line is no header: read as query_id, doc_id, "
-        "rank)"
-    )
+    message(order_of(result))
     assert rf.evaluate(QRELS, io.BytesIO(RUN.encode()), "mrr")["mrr"] == 0.75
 
 
@@ -83,18 +80,14 @@ def test_ranks_may_begin_with_0_and_stand_in_any_order(tmp_path: Path) -> None:
 )
 def test_columns_that_cannot_be_told_are_refused(text: str, tmp_path: Path, refusal) -> None:
     (tmp_path / "run.csv").write_text(text.replace("\t", ","))
-    said = refusal(rf.evaluate, {"q1": {"d2": 1}}, tmp_path / "run.csv", "mrr")
-    assert "its first line is no header, by its look ('q1', 'd1', " in said
-    assert (
-        'name columns by their numbers: columns={"run": {"query_id": "column_1", "doc_id": ' in said
-    )
+    refusal(rf.evaluate, {"q1": {"d2": 1}}, tmp_path / "run.csv", "mrr")
 
 
-def test_columns_are_named_by_their_numbers(tmp_path: Path) -> None:
+def test_columns_are_named_by_their_numbers(tmp_path: Path, message) -> None:
     (tmp_path / "run.csv").write_text("alice,apple,0.5\nalice,pear,0.75\n")
     result = rf.evaluate({"alice": {"apple": 1}}, tmp_path / "run.csv", "mrr", columns=COLUMNS)
     assert result["mrr"] == 0.5
-    assert order_of(result) == "by 'column_3', the largest first"
+    message(order_of(result))
 
 
 def test_a_header_may_have_such_names(tmp_path: Path) -> None:
@@ -106,16 +99,14 @@ def test_a_header_may_have_such_names(tmp_path: Path) -> None:
 
 def test_pairs_lack_an_order_or_a_grade(tmp_path: Path, refusal) -> None:
     (tmp_path / "pairs.tsv").write_text("1048585\t7187158\n524332\t1534580\n")
-    assert "neither a score nor a rank" in refusal(rf.evaluate, QRELS, tmp_path / "pairs.tsv")
+    refusal(rf.evaluate, QRELS, tmp_path / "pairs.tsv")
     assert rf.evaluate(QRELS, tmp_path / "pairs.tsv", "mrr", order="rows")["mrr"] == 1
-    said = refusal(rf.evaluate, tmp_path / "pairs.tsv", QRELS)
-    assert said.startswith("qrels has no relevance column; it has 'query_id', 'doc_id'.")
+    refusal(rf.evaluate, tmp_path / "pairs.tsv", QRELS)
 
 
 def test_a_run_in_the_place_of_judgments_is_noticed(tmp_path: Path, refusal) -> None:
     (tmp_path / "run.tsv").write_text("q1\td1\t1\nq1\td2\t2\nq1\td3\t3\n")
-    said = refusal(rf.evaluate, tmp_path / "run.tsv", {"q1": {"d1": 1}})
-    assert said.endswith("where qrels should be. The judgments come first, then the run.")
+    refusal(rf.evaluate, tmp_path / "run.tsv", {"q1": {"d1": 1}})
 
 
 @pytest.mark.parametrize(
@@ -124,12 +115,7 @@ def test_a_run_in_the_place_of_judgments_is_noticed(tmp_path: Path, refusal) -> 
 )
 def test_of_other_first_lines_it_is_said_how_to_go_on(text: str, tmp_path: Path, refusal) -> None:
     (tmp_path / "run.csv").write_text(text)
-    said = refusal(rf.evaluate, {"q1": {"a": 1}}, tmp_path / "run.csv")
-    assert said.startswith("run has no query_id column; it has ")
-    assert said.endswith(
-        "If its first line is no header, name columns by their numbers: "
-        'columns={"run": {"query_id": "column_1"}}.'
-    )
+    refusal(rf.evaluate, {"q1": {"a": 1}}, tmp_path / "run.csv")
 
 
 def test_a_matrix_is_called_one(tmp_path: Path, refusal) -> None:
@@ -137,17 +123,16 @@ def test_a_matrix_is_called_one(tmp_path: Path, refusal) -> None:
         (tmp_path / "x.csv").write_text(f"{row}\n" * 2)
         said = refusal(rf.evaluate, {"q1": {"a": 1}}, tmp_path / "x.csv")
         assert len(said) < 400
-        assert " columns" in said
 
 
 def test_rows_that_are_too_long_or_short(tmp_path: Path, refusal) -> None:
     (tmp_path / "run.tsv").write_text(f"{RUN}524332\t7\t2\t9\n")
-    assert "more fields" in refusal(rf.evaluate, QRELS, tmp_path / "run.tsv")
+    refusal(rf.evaluate, QRELS, tmp_path / "run.tsv")
     (tmp_path / "qrels.csv").write_text("q1,d1,2\nq1\n")
-    assert "a null doc_id" in refusal(rf.evaluate, tmp_path / "qrels.csv", {"q1": {"d1": 1}})
+    refusal(rf.evaluate, tmp_path / "qrels.csv", {"q1": {"d1": 1}})
 
 
-def test_a_table_of_queries_has_a_header(tmp_path: Path) -> None:
+def test_a_table_of_queries_has_a_header() -> None:
     table = open_delimited(
         [io.BytesIO(b"f1,f2\n1,2\n")], InputRequest("queries", "it"), separators=",;"
     )
@@ -185,12 +170,7 @@ def test_separators_are_found_in_the_first_line_that_says_something() -> None:
 def test_numbers_that_fall_may_be_scores(tmp_path: Path, refusal) -> None:
     run = tmp_path / "run.tsv"
     run.write_text("".join(f"{q}\t{100 * q + n}\t{3 - n}\n" for q in (1, 2) for n in range(3)))
-    said = refusal(rf.evaluate, {"1": {"100": 1}}, run, "mrr")
-    assert "what its 3 columns are cannot be told" in said
-    assert (
-        'columns={"run": {"query_id": "column_1", "doc_id": "column_2", "score": "column_3"}}'
-        in said
-    )
+    refusal(rf.evaluate, {"1": {"100": 1}}, run, "mrr")
     asked = {"run": {"query_id": "column_1", "doc_id": "column_2", "score": "column_3"}}
     assert rf.evaluate({"1": {"100": 1}}, run, "mrr", columns=asked)["mrr"] == 1
 

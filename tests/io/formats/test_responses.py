@@ -83,7 +83,7 @@ def test_fields_are_named_by_their_paths(tmp_path: Path) -> None:
     "scores", [None, [1.0, 1.0], [1.0, 2.0], [None, 1.0], [2.0, None]], ids=str
 )
 def test_without_falling_scores_hits_are_ranked_as_they_stand(
-    scores: list[float] | None, tmp_path: Path
+    scores: list[float] | None, tmp_path: Path, message
 ) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(
@@ -93,7 +93,7 @@ def test_without_falling_scores_hits_are_ranked_as_they_stand(
     result = rf.evaluate({"q1": {"a": 1}}, path, "mrr")
     assert result["mrr"] == 0.5
     order = result.ledger.filter(pl.col("item") == "run_order")["note"].item()
-    assert order == "by 'rank', the smallest first"
+    message(order)
 
 
 def test_solr_says_its_query_itself(tmp_path: Path) -> None:
@@ -114,11 +114,7 @@ def test_responses_that_went_wrong_are_counted(as_array: bool, tmp_path: Path, r
     responses = [*NAMED, ERROR, LATE, LATE | {"query_id": "q6"}, PART]
     path = tmp_path / "run.json"
     path.write_text(json.dumps(responses) if as_array else lines(responses))
-    assert refusal(rf.evaluate, QRELS, path) == (
-        f"cannot read {path}: 4 of its 7 responses cannot be used (1 without a list of hits: "
-        "errors, 2 timed out, 1 with failed shards), e.g. the 4th, of 'q9'. Ask again: as they "
-        "are, they would count as if nothing was found."
-    )
+    refusal(rf.evaluate, QRELS, path)
 
 
 def test_solr_goes_wrong_in_other_words(tmp_path: Path, refusal) -> None:
@@ -127,18 +123,13 @@ def test_solr_goes_wrong_in_other_words(tmp_path: Path, refusal) -> None:
     late["responseHeader"]["partialResults"] = True
     bad["responseHeader"]["status"] = 500
     path.write_text(lines([solr(["a"], "q0"), late, bad]))
-    said = refusal(
-        rf.evaluate, QRELS, path, columns={"run": {"query_id": "responseHeader.params.q"}}
-    )
-    assert "2 of its 3 responses cannot be used (1 with an error status, 1 partial)" in said
-    assert "e.g. the 2nd, of 'q1'" in said
+    refusal(rf.evaluate, QRELS, path, columns={"run": {"query_id": "responseHeader.params.q"}})
 
 
 @pytest.mark.parametrize("text", [lines([ERROR] * 3), json.dumps(ERROR, indent=1)])
 def test_nothing_but_errors(text: str, tmp_path: Path, refusal) -> None:
     (tmp_path / "run.json").write_text(text)
-    said = refusal(rf.evaluate, QRELS, tmp_path / "run.json")
-    assert "it holds the error of a search engine in place of hits (x: y)" in said
+    refusal(rf.evaluate, QRELS, tmp_path / "run.json")
 
 
 @pytest.mark.parametrize("form", ["lines", "array", "pretty array", "multi-search", "by query"])
@@ -151,41 +142,37 @@ def test_what_is_cut_short_is_refused(form: str, share: float, tmp_path: Path, r
 
 
 @pytest.mark.parametrize(
-    ("bad", "problem"),
+    "bad",
     [
-        ('{"query_id": "q5", "hits": {"hits": {"a": 1}}}', "line 4: this is not what a response"),
-        ('{"query_id": "q5", "hits": {"hits": [1]}}', "line 4: this is not what a response"),
-        ('{"query_id": {"a": 1}, "hits": {"hits": []}}', "line 4: this is not what a response"),
-        ('{"query_id": "q5", "hits": {"hits": [{"_score": 1}]}}', "1 row with a null doc_id"),
-        ('{"hits": {"hits": [{"_id": "a"}]}}', "1 row with a null query_id"),
-        ("[1]", "line 4: this is not what a response"),
-        ("nothing", "line 4: this is not JSON"),
+        '{"query_id": "q5", "hits": {"hits": {"a": 1}}}',
+        '{"query_id": "q5", "hits": {"hits": [1]}}',
+        '{"query_id": {"a": 1}, "hits": {"hits": []}}',
+        '{"query_id": "q5", "hits": {"hits": [{"_score": 1}]}}',
+        '{"hits": {"hits": [{"_id": "a"}]}}',
+        "[1]",
+        "nothing",
     ],
 )
-def test_one_bad_line_is_named(bad: str, problem: str, tmp_path: Path, refusal) -> None:
+def test_one_bad_line_is_named(bad: str, tmp_path: Path, refusal) -> None:
     (tmp_path / "run.jsonl").write_text(
         f"{lines(NAMED)}{bad}\n{lines([{**NAMED[0], 'query_id': 'last'}])}"
     )
-    assert problem in refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
+    refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
 
 
 def test_a_query_has_one_response(tmp_path: Path, refusal) -> None:
     (tmp_path / "run.jsonl").write_text(lines([*NAMED, NAMED[0]]))
-    said = refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
-    assert "more than one response answers the same query (1 of them), e.g. 'q1'" in said
+    refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
 
 
 def test_responses_that_do_not_say_their_query_are_refused(tmp_path: Path, refusal) -> None:
     (tmp_path / "run.jsonl").write_text(lines(BARE))
-    said = refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
-    assert "it holds 3 responses of Elasticsearch, and nothing says which query" in said
-    assert 'columns={"query_id": "field.of.it"}' in said
-    assert "rf.from_responses(source, queries=" in said
+    refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
 
 
 def test_no_hits_at_all_are_an_empty_run(tmp_path: Path, refusal) -> None:
     (tmp_path / "run.jsonl").write_text(lines([elastic([], query_id="q1")] * 1))
-    assert "run is empty" in refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
+    refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl")
 
 
 def test_a_field_with_several_values_is_no_id(tmp_path: Path, refusal) -> None:
@@ -193,5 +180,4 @@ def test_a_field_with_several_values_is_no_id(tmp_path: Path, refusal) -> None:
     two["hits"]["hits"][0]["fields"]["number"] = ["1", "2"]
     (tmp_path / "run.jsonl").write_text(lines([one, two]))
     columns = {"run": {"doc_id": "fields.number"}}
-    said = refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl", columns=columns)
-    assert "1 hits have more than one value in 'fields.number', e.g. the 1st of the 2nd" in said
+    refusal(rf.evaluate, QRELS, tmp_path / "run.jsonl", columns=columns)

@@ -31,13 +31,13 @@ def test_only_tables_hold_tables(form: Format, tmp_path: Path, refusal) -> None:
         frame = open_table(target, "run").frame.select(RUN.columns).collect()
         assert frame.rows() == RUN.rows()
     else:
-        assert refusal(format_of, target).startswith(f"cannot tell the format of {target}")
+        refusal(format_of, target)
 
 
 def test_places_that_are_none_are_refused(tmp_path: Path, refusal) -> None:
     (tmp_path / "x.csv").mkdir()
-    assert refusal(write_frame, RUN, tmp_path / "x.csv").endswith("it is a folder.")
-    assert "there is no folder" in refusal(write_frame, RUN, tmp_path / "no" / "x.csv")
+    refusal(write_frame, RUN, tmp_path / "x.csv")
+    refusal(write_frame, RUN, tmp_path / "no" / "x.csv")
 
 
 @pytest.mark.parametrize("form", TABLES, ids=lambda form: form.name)
@@ -60,12 +60,11 @@ def test_the_ending_says_the_format_in_any_case() -> None:
 def test_another_ending_is_refused_and_nothing_is_written(
     name: str, tmp_path: Path, refusal
 ) -> None:
-    said = refusal(write_frame, RUN, tmp_path / name)
-    assert said.startswith(f"cannot tell the format of {tmp_path / name} from its ending. ")
+    refusal(write_frame, RUN, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_frame_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, refusal) -> None:
+def test_a_frame_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     target = tmp_path / "x.csv"
     target.write_text("old")
     nested = RUN.with_columns(score=pl.concat_list("score", "rank"))

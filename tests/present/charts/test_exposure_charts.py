@@ -19,14 +19,13 @@ TRAIN = pl.DataFrame(
 )  # fmt: skip
 
 
-def test_the_curve_has_a_corner_where_documents_are_shown_more_often() -> None:
+def test_the_curve_has_a_corner_where_documents_are_shown_more_often(message) -> None:
     chart = rf.plot.exposure(rf.exposure(RUN, items=ITEMS, k=2))
     # d and e never, c once, b twice, a four times
     corners = rows(chart, 1)
     assert [row["documents"] for row in corners] == pytest.approx([0, 0.4, 0.6, 0.8, 1])
     assert [row["places"] for row in corners] == pytest.approx([0, 0, 1 / 7, 3 / 7, 1])
-    assert "the top 2 of 4 lists; 5 documents" in said(chart)
-    assert "without places of documents outside the catalogue: up to 12.5%" in said(chart)
+    message(said(chart))
 
 
 def test_the_gini_is_that_of_the_metric_and_twice_the_area() -> None:
@@ -41,18 +40,18 @@ def test_the_gini_is_that_of_the_metric_and_twice_the_area() -> None:
         assert value == pytest.approx(1 - 2 * below, abs=1e-12)
 
 
-def test_without_a_catalogue_it_is_of_what_is_shown() -> None:
+def test_without_a_catalogue_it_is_of_what_is_shown(message) -> None:
     chart = rf.plot.exposure({"mine": rf.exposure(RUN), "other": rf.exposure({"u1": ["a"]})})
     first = [row for row in rows(chart, 1) if row["system"].startswith("mine")]
     assert first[1] == {"system": "mine (Gini 0.417)", "place": 1, "documents": 0.5, "places": 0.25}
     # Of one document alone, there is no such coefficient.
     assert {row["system"] for row in rows(chart, 1)} == {"mine (Gini 0.417)", "other"}
-    assert "1 to 4 lists; 1 to 4 documents" in said(chart)
+    message(said(chart))
     axis = chart.to_dict()["layer"][1]["encoding"]["x"]["title"]
-    assert axis == "share of retrieved documents, least retrieved first"
+    message(axis)
 
 
-def test_shares_by_popularity_add_up_beside_those_of_catalogue_and_train() -> None:
+def test_shares_by_popularity_add_up_beside_those_of_catalogue_and_train(message) -> None:
     chart = rf.plot.popularity({"mine": rf.exposure(RUN, train=TRAIN, items=ITEMS)})
     found: dict[str, dict[str, float]] = {}
     for row in rows(chart):
@@ -62,7 +61,7 @@ def test_shares_by_popularity_add_up_beside_those_of_catalogue_and_train() -> No
     assert list(found["mine"].values()) == pytest.approx([1 / 8, 1 / 8, 2 / 8, 0, 4 / 8])
     assert list(found["the catalogue"].values()) == pytest.approx([2 / 5, 1 / 5, 1 / 5, 0, 1 / 5])
     assert list(found["train"].values()) == pytest.approx([0, 2 / 17, 6 / 17, 0, 9 / 17])
-    assert "mine: share of places; 4 lists" in said(chart)
+    message(said(chart))
     assert "the catalogue (5 documents)" in said(chart)
 
 
@@ -87,15 +86,11 @@ def test_ranges_are_few_whole_and_without_gaps(highest: int) -> None:
 
 def test_what_cannot_be_drawn_is_refused(refusal) -> None:
     for draw in (rf.plot.exposure, rf.plot.popularity):
-        assert "is drawn of rf.exposure(run, …)" in refusal(draw, {})
-        assert "is drawn of rf.exposure(run, …)" in refusal(draw, {"x": [1]})
+        refusal(draw, {})
+        refusal(draw, {"x": [1]})
         lacking = pl.DataFrame({"doc_id": ["a"]})
-        assert "'x' has no column 'in_catalogue'" in refusal(draw, {"x": lacking})
-    assert "how popular the documents of 'run' are: give train=." in refusal(
-        rf.plot.popularity, rf.exposure(RUN)
-    )
-    assert "'run' retrieves no document of the catalogue" in refusal(
-        rf.plot.exposure, rf.exposure(RUN, items=["elsewhere"])
-    )
+        refusal(draw, {"x": lacking})
+    refusal(rf.plot.popularity, rf.exposure(RUN))
+    refusal(rf.plot.exposure, rf.exposure(RUN, items=["elsewhere"]))
     nothing = rf.exposure(RUN, train=TRAIN).with_columns(shown=pl.lit(0))
-    assert "'run' retrieves nothing" in refusal(rf.plot.popularity, nothing)
+    refusal(rf.plot.popularity, nothing)

@@ -13,14 +13,14 @@ from tests.support.chart_cases import CASE, DRAWN, OTHER, compared, results, row
 FRAME = pl.DataFrame({"query_id": list("abcd"), "m": [0.1, 0.7, None, 0.4]})
 
 
-def test_bars_by_value_with_their_mean() -> None:
+def test_bars_by_value_with_their_mean(message) -> None:
     chart = rf.plot.per_query(FRAME)
     drawn = rows(chart)
     assert [(r["query_id"], r["value"]) for r in drawn] == [
         ("b", 0.7), ("d", 0.4), ("a", 0.1), ("c", None),
     ]  # fmt: skip
     assert [r["mean"] for r in drawn] == pytest.approx([0.4] * 4)
-    assert said(chart) == "m of every query run; 3 queries, 1 undefined dashed: the mean, 0.4000"
+    message(said(chart))
     given = rows(rf.plot.per_query(FRAME, "m", "given"))
     assert [r["query_id"] for r in given] == list("abcd")
 
@@ -34,7 +34,7 @@ def test_a_panel_for_each_system() -> None:
     assert rows(rf.plot.per_query(compared())) == rows(chart)
 
 
-def test_many_bars_are_a_sample_and_it_is_said() -> None:
+def test_many_bars_are_a_sample_and_it_is_said(message) -> None:
     many = pl.DataFrame({"query_id": [f"q{n}" for n in range(9_000)]}).with_columns(
         m=pl.int_range(9_000) / 9_000
     )
@@ -42,7 +42,7 @@ def test_many_bars_are_a_sample_and_it_is_said() -> None:
     drawn = rows(chart)
     assert len(drawn) == 400
     assert (drawn[0]["query_id"], drawn[-1]["query_id"]) == ("q8999", "q0")
-    assert "a sample of 400 of 9,000 queries" in said(chart)
+    message(said(chart))
 
 
 def test_one_query_is_drawn() -> None:
@@ -52,7 +52,7 @@ def test_one_query_is_drawn() -> None:
 
 
 def test_an_unknown_order_is_refused(refusal) -> None:
-    assert "order='up' is not one of" in refusal(rf.plot.per_query, FRAME, "m", "up")
+    refusal(rf.plot.per_query, FRAME, "m", "up")
 
 
 def test_shares_of_a_distribution_add_up() -> None:
@@ -79,16 +79,16 @@ def test_bins_by_hand() -> None:
 
 def test_wrong_material_is_refused(refusal) -> None:
     frames = {name: result.per_query for name, result in results().items()}
-    assert "has no values of 'map'" in refusal(rf.plot.distribution, frames, "map")
+    refusal(rf.plot.distribution, frames, "map")
     nothing = pl.DataFrame({"query_id": ["a"], "m": [None]}, schema_overrides={"m": pl.Float64})
-    assert "no query with a value" in refusal(rf.plot.distribution, nothing)
+    refusal(rf.plot.distribution, nothing)
 
 
 def frame(values: Sequence[float | None], queries: str = "abcd") -> pl.DataFrame:
     return pl.DataFrame({"query_id": list(queries), "mrr": values})
 
 
-def test_bars_are_sorted_and_told_apart() -> None:
+def test_bars_are_sorted_and_told_apart(message) -> None:
     change = rf.diff(CASE.qrels, CASE.run, OTHER.run, "ndcg@5")
     drawn = rows(rf.plot.differences(change))
     deltas = [row["delta"] for row in drawn]
@@ -96,18 +96,16 @@ def test_bars_are_sorted_and_told_apart() -> None:
     assert len(drawn) == change.per_query.drop_nulls("delta").height
     wins = change.summary["wins"][0]
     assert sum(row["outcome"] == f"better ({wins:,})" for row in drawn) == wins
-    assert said(DRAWN["differences"]()).startswith(
-        f"Change of ndcg@5, query by query new less old: {len(drawn)} queries; on average "
-    )
+    message(said(DRAWN["differences"]()))
 
 
-def test_many_bars_are_a_sample() -> None:
+def test_many_bars_are_a_sample(message) -> None:
     qrels = {f"q{n}": {"a": 1} for n in range(3000)}
     one = {query: {"a": 1.0, "b": 2.0} for query in qrels}
     other = {query: {"a": 2.0, "b": 1.0} for query in qrels}
     chart = rf.plot.differences(rf.diff(qrels, one, other, "mrr"))
     assert len(rows(chart)) == 400
-    assert "a sample of 400 of 3,000 queries" in said(chart)
+    message(said(chart))
 
 
 def test_queries_without_a_change_to_show_have_no_bar() -> None:
@@ -122,7 +120,7 @@ def test_queries_without_a_change_to_show_have_no_bar() -> None:
     ]
 
 
-def test_dots_by_hand() -> None:
+def test_dots_by_hand(message) -> None:
     chart = rf.plot.scatter(
         {"old": frame([0.5, 1.0, 0.2, None]), "new": frame([1.0, 0.5, 0.2, 1.0])}
     )
@@ -132,20 +130,17 @@ def test_dots_by_hand() -> None:
         ("c", 0.2, 0.2, "the same"),
     ]
     assert [(r["x"], r["y"]) for r in rows(chart, 1)] == [(0, 0), (1, 1)]
-    assert said(chart) == (
-        "mrr, old and new 3 queries: new is better in 1, worse in 1, the same in 1 "
-        "above the diagonal new is better; higher is better"
-    )
+    message(said(chart))
 
 
-def test_where_lower_is_better_below_the_diagonal_is_better() -> None:
+def test_where_lower_is_better_below_the_diagonal_is_better(message) -> None:
     lag = {name: frame(v).rename({"mrr": "lag"}) for name, v in
            (("old", [1.0, 2.0, 3.0, 4.0]), ("new", [0.0, 1.0, 3.0, 5.0]))}  # fmt: skip
     chart = rf.plot.scatter(lag)
     assert [r["kind"] for r in rows(chart, 0)] == [
         "new better", "new better", "the same", "new worse",
     ]  # fmt: skip
-    assert "below the diagonal new is better; lower is better" in said(chart)
+    message(said(chart))
 
 
 def test_many_queries_are_counted_in_cells() -> None:
@@ -160,12 +155,12 @@ def test_many_queries_are_counted_in_cells() -> None:
 
 def test_two_of_several_systems(refusal) -> None:
     three = {name: frame([0.5, 1.0, 0.2, 0.1]) for name in ("x", "y", "z")}
-    assert "of two systems, not 3" in refusal(rf.plot.scatter, three)
+    refusal(rf.plot.scatter, three)
     assert said(rf.plot.scatter(three, "mrr", ("z", "x"))).startswith("mrr, z and x")
-    assert "no system 'w'" in refusal(rf.plot.scatter, three, "mrr", ("w", "x"))
+    refusal(rf.plot.scatter, three, "mrr", ("w", "x"))
     assert rows(rf.plot.scatter(compared()), 0)
 
 
 def test_no_shared_query_is_refused(refusal) -> None:
     apart = {"x": frame([0.5, 1.0, 0.2, 0.1]), "y": frame([0.5, 1.0, 0.2, 0.1], "efgh")}
-    assert refusal(rf.plot.scatter, apart) == ("no query has a value of 'mrr' in both 'x' and 'y'.")
+    refusal(rf.plot.scatter, apart)

@@ -27,13 +27,13 @@ def test_cells_have_numbers_where_they_fit() -> None:
     assert len(rf.plot.heatmap(judged, k=7, limit=5, height=40).to_dict()["layer"]) == 1
 
 
-def test_a_sample_of_queries_is_always_the_same() -> None:
+def test_a_sample_of_queries_is_always_the_same(message) -> None:
     judged = rf.judge(CASE.qrels, CASE.run)
     one, other = (rf.plot.heatmap(judged, k=2, limit=4) for _ in range(2))
     assert rows(one) == rows(other)
     more = {row["query_id"] for row in rows(rf.plot.heatmap(judged, k=2, limit=8))}
     assert {row["query_id"] for row in rows(one)} < more
-    assert f"a sample of 4 of {len(CASE.qrels)} queries" in said(one)
+    message(said(one))
 
 
 def test_long_ids_are_labelled_shortly_and_told_apart() -> None:
@@ -45,7 +45,7 @@ def test_long_ids_are_labelled_shortly_and_told_apart() -> None:
     assert [row["label"] for row in found] == [short, f"{short} (2)", f"{short} (3)"]
 
 
-def test_lines_by_hand() -> None:
+def test_lines_by_hand(message) -> None:
     chart = rf.plot.bump({"first": FIRST, "second": SECOND})
     drawn = rows(chart, 0)
     ranks = {(row["doc"], row["system"]): row["rank"] for row in drawn}
@@ -54,7 +54,7 @@ def test_lines_by_hand() -> None:
     moved = {row["doc"]: row["moved"] for row in drawn}
     assert [doc for doc, way in moved.items() if way == "up"] == ["3", "6", "9"]
     assert [doc for doc, way in moved.items() if way == "down"] == ["2", "5", "8"]
-    assert "10 documents in the top 10" in said(chart)
+    message(said(chart))
 
 
 def test_documents_that_come_and_go() -> None:
@@ -64,25 +64,23 @@ def test_documents_that_come_and_go() -> None:
     assert len(rows(chart, 0)) == 6
 
 
-def test_many_documents_are_cut_and_it_is_said() -> None:
+def test_many_documents_are_cut_and_it_is_said(message) -> None:
     chart = rf.plot.bump({"a": list(range(90)), "b": list(range(90))}, k=90)
     assert len({row["doc"] for row in rows(chart, 0)}) == 50
-    assert "the first 50 of 90 documents" in said(chart)
+    message(said(chart))
 
 
 def test_what_is_no_ranking_is_refused(refusal) -> None:
-    assert "two rankings or more, not 1" in refusal(rf.plot.bump, {"a": [1]})
-    assert refusal(rf.plot.bump, {"a": [1, 1], "b": [1]}) == "'a' has '1' more than once."
-    assert "no documents" in refusal(rf.plot.bump, {"a": [], "b": []})
+    refusal(rf.plot.bump, {"a": [1]})
+    refusal(rf.plot.bump, {"a": [1, 1], "b": [1]})
+    refusal(rf.plot.bump, {"a": [], "b": []})
     nothing = pl.DataFrame(schema={"query_id": pl.String, "retrieved": pl.Int64})
-    assert "no judged query" in refusal(rf.plot.heatmap, nothing)
-    assert "no judged document of 'run' has a score" in refusal(
-        rf.plot.calibration, rf.pair({"q": {"a": 1}}, {"q": {"b": 1.0}})
-    )
-    assert "from 1 to 200, not 0" in refusal(rf.plot.calibration, rf.pair([1], [1]), 0)
+    refusal(rf.plot.heatmap, nothing)
+    refusal(rf.plot.calibration, rf.pair({"q": {"a": 1}}, {"q": {"b": 1.0}}))
+    refusal(rf.plot.calibration, rf.pair([1], [1]), 0)
 
 
-def test_bins_hold_as_many_and_equal_scores_share_one() -> None:
+def test_bins_hold_as_many_and_equal_scores_share_one(message) -> None:
     qrels = {"q": {"a": 0, "b": 0, "c": 1, "d": 2, "e": 3, "f": 3}}
     run = {"q": {"a": 0.1, "b": 0.3, "c": 0.3, "d": 0.3, "e": 0.8, "f": 1.0, "unjudged": 9.0}}
     chart = rf.plot.calibration(rf.pair(qrels, run), bins=3)
@@ -90,7 +88,7 @@ def test_bins_hold_as_many_and_equal_scores_share_one() -> None:
         (pytest.approx(0.25), 0.75, 4),
         (pytest.approx(0.9), 3.0, 2),
     ]
-    assert "6 judged documents with scores" in said(chart)
+    message(said(chart))
     level = rows(rf.plot.calibration(rf.pair(qrels, run), 3, rel=2))
     assert [r["grade"] for r in level] == [0.25, 1.0]
 
@@ -102,4 +100,4 @@ def test_a_panel_for_each_system() -> None:
 
 
 def test_calibration_of_nothing_is_refused(refusal) -> None:
-    assert "is drawn of rf.pair(qrels, run)" in refusal(rf.plot.calibration, {})
+    refusal(rf.plot.calibration, {})

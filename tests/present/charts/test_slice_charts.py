@@ -27,13 +27,11 @@ def test_a_result_and_a_comparison_have_slices() -> None:
 
 def test_no_slices_are_refused(refusal) -> None:
     plain = results()
-    assert "there are no slices" in refusal(
-        rf.plot.slices, {name: result.slices for name, result in plain.items()}, "ndcg@5"
-    )
-    assert "there are no slices to draw" in refusal(rf.plot.slice_map, plain)
+    refusal(rf.plot.slices, {name: result.slices for name, result in plain.items()}, "ndcg@5")
+    refusal(rf.plot.slice_map, plain)
 
 
-def test_many_slices_are_the_largest() -> None:
+def test_many_slices_are_the_largest(message) -> None:
     many = pl.DataFrame({
         "by": ["x"] * 90, "slice": [f"s{at}" for at in range(90)], "metric": ["m"] * 90,
         "value": [0.5] * 90, "ci_low": [0.4] * 90, "ci_high": [0.6] * 90,
@@ -41,7 +39,7 @@ def test_many_slices_are_the_largest() -> None:
     })  # fmt: skip
     chart = rf.plot.slices({"a": many}, "m")
     assert [row["slice"] for row in rows(chart)] == [f"x: s{at}" for at in range(30, 90)]
-    assert "the 60 slices with most queries, of 90" in said(chart)
+    message(said(chart))
 
 
 def test_a_map_has_a_cell_for_each_slice_and_metric() -> None:
@@ -64,10 +62,10 @@ def test_a_map_has_a_cell_for_each_slice_and_metric() -> None:
     assert "by up to 100%" in said(chart)
 
 
-def test_of_several_systems_a_map_is_of_one_metric() -> None:
+def test_of_several_systems_a_map_is_of_one_metric(message) -> None:
     chart = DRAWN["slice_map"]()
     assert {row["column"] for row in rows(chart)} == {"old", "new"}
-    assert said(chart).startswith("ndcg@5 by slice old, new; ")
+    message(said(chart))
     options = {"queries": ATTRIBUTES, "by": "part"}
     assert len(rows(rf.plot.slice_map(compared(baseline="old", **options)))) == 6
 
@@ -95,14 +93,14 @@ def test_a_forest_has_the_differences_of_the_comparison() -> None:
 def test_a_forest_without_a_baseline_is_of_pairs(refusal) -> None:
     chart = rf.plot.forest(compared())
     assert {row["system"] for row in rows(chart)} == {"new − old"}
-    assert "was not compared" in refusal(rf.plot.forest, compared(), "map")
-    assert "of a comparison" in refusal(rf.plot.forest, results())
+    refusal(rf.plot.forest, compared(), "map")
+    refusal(rf.plot.forest, results())
 
 
 def test_nothing_to_compare_is_refused(refusal) -> None:
     alone = rf.compare({"q": {"a": 1}}, {"x": {"q": {"a": 1.0}}}, "mrr", baseline="x")
-    assert "nothing was compared" in refusal(rf.plot.forest, alone)
-    assert "nothing was compared" in refusal(rf.plot.significance, alone)
+    refusal(rf.plot.forest, alone)
+    refusal(rf.plot.significance, alone)
 
 
 @pytest.mark.parametrize("name", ["a.b", "a[0]", "a['b']", "<script>"])

@@ -47,17 +47,17 @@ def test_where_lower_is_better_less_is_better() -> None:
 
 
 def test_a_matrix_of_what_was_not_compared_is_refused(refusal) -> None:
-    assert "was not compared" in refusal(rf.plot.significance, compared(), "map")
-    assert "of a comparison" in refusal(rf.plot.significance, {})
+    refusal(rf.plot.significance, compared(), "map")
+    refusal(rf.plot.significance, {})
 
 
-def test_bars_of_agreement_by_hand() -> None:
+def test_bars_of_agreement_by_hand(message) -> None:
     chart = rf.plot.agreement({"second": rf.agree(FIRST, SECOND, PAIR_METRICS)}, "first")
     values = {row["metric"]: row["value"] for row in rows(chart)}
     # three of the 45 pairs are the other way round; the squares of the moves add up to 6
     assert values["kendall_tau"] == pytest.approx((42 - 3) / 45)
     assert values["spearman"] == pytest.approx(1 - 6 * 6 / (10 * 99))
-    assert "second beside first; 1 query" in said(chart)
+    message(said(chart))
     domain = chart.to_dict()["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert domain[0] == -1.0
 
@@ -71,10 +71,10 @@ def test_measures_from_0_on_begin_there() -> None:
 
 def test_what_is_no_agreement_is_refused(refusal) -> None:
     alike = {"x": rf.agree([1, 2], [2, 1], "kendall_tau")}
-    assert "of results by name" in refusal(rf.plot.agreement, {})
-    assert "no result has 'rbo'" in refusal(rf.plot.agreement, alike, "first", ["rbo"])
+    refusal(rf.plot.agreement, {})
+    refusal(rf.plot.agreement, alike, "first", ["rbo"])
     apart = {"x": rf.agree([1, 2], [3, 4], "kendall_tau")}
-    assert "no bar to draw" in refusal(rf.plot.agreement, apart)
+    refusal(rf.plot.agreement, apart)
 
 
 def week(values: list[float], metric: str = "mrr", same: bool | None = True) -> pl.DataFrame:
@@ -94,12 +94,12 @@ def week(values: list[float], metric: str = "mrr", same: bool | None = True) -> 
 
 
 @pytest.mark.parametrize(("margin", "limit"), [("-10%", 0.45), (-0.02, 0.48), ("-0.02", 0.48)])
-def test_what_falls_beyond_the_margin_is_marked(margin: float | str, limit: float) -> None:
+def test_what_falls_beyond_the_margin_is_marked(margin: float | str, limit: float, message) -> None:
     chart = rf.plot.history(week([0.5, 0.47, 0.6, 0.44]), margin=margin)
     drawn = rows(chart)
     assert [row["limit"] for row in drawn] == pytest.approx([limit] * 4)
     assert [row["kind"] == "value" for row in drawn] == [row["value"] >= limit for row in drawn]
-    assert f"the margin, {margin} from the first result" in said(chart)
+    message(said(chart))
 
 
 def test_worse_is_more_where_lower_is_better() -> None:
@@ -107,29 +107,26 @@ def test_worse_is_more_where_lower_is_better() -> None:
     assert [row["kind"] for row in drawn] == ["value", "value", "beyond the margin"]
 
 
-def test_a_history_says_what_it_is_of() -> None:
+def test_a_history_says_what_it_is_of(message) -> None:
     chart = rf.plot.history(week([0.5, 0.6]))
-    assert said(chart) == (
-        "Results over time 2 results; 10 queries; lines: intervals written 2026-03-02 to 2026-03-03"
-    )
+    message(said(chart))
     assert "judgments changed" in said(rf.plot.history(week([0.5, 0.6], same=False)))
     assert len(rows(rf.plot.history(week([0.5])))) == 1
 
 
-def test_long_histories_are_the_last_results() -> None:
+def test_long_histories_are_the_last_results(message) -> None:
     values = pl.concat([week([0.5]).with_columns(result=pl.lit(f"r{at}")) for at in range(250)])
     chart = rf.plot.history(values)
     assert len(rows(chart)) == 200
-    assert "the last 200 of 250 results" in said(chart)
+    message(said(chart))
 
 
 def test_what_is_no_history_is_refused(refusal) -> None:
-    assert "no column 'result'" in refusal(rf.plot.history, pl.DataFrame({"x": [1]}))
-    assert "the history has no 'map'" in refusal(rf.plot.history, week([0.5]), "map")
-    assert "there is no value to draw" in refusal(rf.plot.history, week([0.5]).head(0))
+    refusal(rf.plot.history, pl.DataFrame({"x": [1]}))
+    refusal(rf.plot.history, week([0.5]), "map")
+    refusal(rf.plot.history, week([0.5]).head(0))
     for margin in ("much", "1%", 0.5, "nan", float("-inf")):
-        words = refusal(lambda margin=margin: rf.plot.history(week([0.5]), margin=margin))
-        assert "how much worse is allowed" in words
+        refusal(lambda margin=margin: rf.plot.history(week([0.5]), margin=margin))
 
 
 def test_a_point_for_each_weight_and_a_line_for_each_run() -> None:
@@ -158,8 +155,7 @@ def test_weights_of_ones_own_are_shares() -> None:
 
 def test_wrong_material_is_refused(refusal) -> None:
     three = rf.tune(CASE.qrels, {**RUNS, "more": OTHER.run}, "wsum", "ndcg@5", folds=2)
-    said = refusal(rf.plot.fusion_weights, three)
-    assert said.startswith("weights are drawn of two runs, and 3 were tuned")
+    refusal(rf.plot.fusion_weights, three)
     plain = rf.tune(CASE.qrels, RUNS, "rrf", "ndcg@5", folds=2)
-    assert refusal(rf.plot.fusion_weights, plain).startswith("no method that was tuned has weights")
-    assert "is drawn of rf.tune(qrels, runs, …)" in refusal(rf.plot.fusion_weights, 3)
+    refusal(rf.plot.fusion_weights, plain)
+    refusal(rf.plot.fusion_weights, 3)

@@ -27,7 +27,7 @@ def found() -> dict[str, rf.Result]:
     }
 
 
-def test_a_dot_a_system_with_its_intervals() -> None:
+def test_a_dot_a_system_with_its_intervals(message) -> None:
     chart = rf.plot.tradeoff(found())
     dots = {row["system"]: row for row in rows(chart, 0)}
     assert [dot["y"] for dot in dots.values()] == [0.5, 0.375, 0.0]
@@ -38,10 +38,7 @@ def test_a_dot_a_system_with_its_intervals() -> None:
     assert dots["popular"]["y_low"] is None
     assert dots["own"]["x_low"] is None
     assert [name for name, dot in dots.items() if dot["beaten"]] == ["poor"]
-    assert said(chart) == (
-        "recall@1 against coverage@1 40 queries; lines: intervals "
-        "hollow: another system is at least as good in both, and better in one"
-    )
+    message(said(chart))
 
 
 def test_where_lower_is_better_less_beats() -> None:
@@ -62,18 +59,16 @@ def test_a_comparison_is_drawn_as_it_is() -> None:
 
 
 def test_what_cannot_be_drawn_is_refused(refusal) -> None:
-    assert "of results by name" in refusal(rf.plot.tradeoff, {})
-    assert "of results by name" in refusal(rf.plot.tradeoff, {"x": 1})
-    assert "the systems share 'ndcg@5'" in refusal(rf.plot.tradeoff, results())
-    assert "not every system has 'recall@2'. Did you mean 'recall@1'?" in refusal(
-        rf.plot.tradeoff, found(), "recall@2"
-    )
+    refusal(rf.plot.tradeoff, {})
+    refusal(rf.plot.tradeoff, {"x": 1})
+    refusal(rf.plot.tradeoff, results())
+    refusal(rf.plot.tradeoff, found(), "recall@2")
     nothing = {"x": rf.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["lag", "coverage@1"],
                                 catalogue=["a"])}  # fmt: skip
     empty = {"x": rf.evaluate({"q": {"a": 1}}, {"q": ["b"]}, ["lag", "coverage@1"],
                               catalogue=["a"], no_overlap="zero")}  # fmt: skip
     assert rows(rf.plot.tradeoff(nothing), 0)
-    assert "no dot to draw" in refusal(rf.plot.tradeoff, empty)
+    refusal(rf.plot.tradeoff, empty)
 
 
 def test_names_stand_where_nothing_else_does() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,6 @@ def test_charts_and_movers_are_about_the_first_metric() -> None:
     assert material(compared(metrics=["lag", "ndcg@5"])).first.label == "lag"
 
 
-def test_it_stays_as_it_was_made() -> None:
-    with pytest.raises(FrozenInstanceError):
-        material().texts = {}  # pyright: ignore[reportAttributeAccessIssue]
-
-
 def test_the_date_is_given_or_that_of_the_build_or_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767323040")
     assert date_text(None) == "2026-01-02 03:04 UTC"
@@ -39,8 +33,8 @@ def test_the_date_is_given_or_that_of_the_build_or_now(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("wrong", ["soon", "9" * 40])
 def test_a_wrong_date_is_refused(wrong: str, monkeypatch: pytest.MonkeyPatch, refusal) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
-    assert "seconds since 1970" in refusal(date_text, None)
-    assert "date takes a datetime or a text" in refusal(date_text, 5)
+    refusal(date_text, None)
+    refusal(date_text, 5)
 
 
 def texts(*described: Any) -> list[str]:

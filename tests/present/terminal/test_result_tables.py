@@ -89,7 +89,7 @@ def test_markdown_has_intervals_slices_and_what_to_know(
     low, high = found.summary.row(0)[2:4]
     assert f"<strong>0.7500</strong> ({low:.4f} to {high:.4f})" in html
     assert "<li>Intervals: 95%, bootstrap, 1,000 replicates, seed 0.</li>" in html
-    assert f"<li>n|w: {found.overview}.</li>" in html
+    assert f"<li>n|w: {found.overview}</li>" in html
     bare = {"x": rf.evaluate(qrels, run, ["mrr"], ci=None)}
     assert "Intervals" not in show.results_text(bare, METRICS[:1], "markdown")
 
