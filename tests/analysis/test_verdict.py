@@ -100,7 +100,7 @@ def test_the_json_is_as_documented(sliced: Verdict) -> None:
     assert told["schema"] == JSON_SCHEMA
     assert (told["baseline"], told["candidate"]) == ("baseline", "new")
     page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text(encoding="utf-8")
-    section = page.split("### The fields")[1].split("\n#")[0]
+    section = page.split("### JSON fields")[1].split("\n#")[0]
     documented = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
     checks = [f"checks[].{name}" for name in CHECK_SCHEMA]
     counted = [name for name in documented if name.startswith("counted.")]
@@ -111,7 +111,7 @@ def test_the_json_is_as_documented(sliced: Verdict) -> None:
 
 
 def test_a_notebook_shows_it_and_harms_nobody() -> None:
-    qrels = {f"q{n}": {"a": 1} for n in range(40)}
+    qrels = {f"q{n}": {"a": 1, "u": 0} for n in range(40)}
     run = {query: {"a": 1.0} for query in qrels}
     worse = {query: {"u": 2.0, "a": 1.0} for query in qrels}
     stored = rf.evaluate(qrels, run, "mrr")

@@ -399,10 +399,16 @@ class Diff(Exported):
         alone, low, high = (
             [number_text(row[f"{name}_{side}"]) for side in SIDES] for name in _CONDENSED
         )
-        return [
-            f"over judged documents alone: {' → '.join(alone)}",
-            f"whatever the unjudged ones are: {low[0]} to {high[0]} → {low[1]} to {high[1]}",
-        ]
+        known = [row[f"{name}_{side}"] is not None for name in _CONDENSED for side in SIDES]
+        told = [f"over judged documents alone: {' → '.join(alone)}"]
+        return (
+            told
+            if not all(known)
+            else [
+                *told,
+                f"whatever the unjudged ones are: {low[0]} to {high[0]} → {low[1]} to {high[1]}",
+            ]
+        )
 
     @property
     def _headline(self) -> str:

@@ -5,7 +5,6 @@ Stored values are read as systems in `stored.py`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -399,7 +398,7 @@ def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack
 def caveats_of_systems(
     systems: Mapping[str, System], lacking: Iterable[Lack]
 ) -> list[tuple[str | None, Caveat]]:
-    """Return the caveats of each system, with its name; what holds of all is said once."""
+    """Return the caveats of each system, with its name; what is about the judgments is said once."""
     found: list[tuple[str | None, Caveat]] = []
     for lack in lacking:
         share = lack.queries / max(lack.judged, 1)
@@ -409,12 +408,9 @@ def caveats_of_systems(
     for name, system in systems.items():
         listed = [] if system.ledger is None else without_silenced(caveats_of(system.ledger))
         found += [(name, caveat) for caveat in listed if caveat.code != MISSING]
-    alike = Counter(caveat for _, caveat in found)
-    return list(
-        dict.fromkeys(
-            (None if alike[caveat] == len(systems) > 1 else name, caveat) for name, caveat in found
-        )
-    )
+    # The judgments are the same for all.
+    named = ((None if caveat.code == "all_relevant" else name, caveat) for name, caveat in found)
+    return list(dict.fromkeys(named))
 
 
 def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ def history(
     if order == "date":
         frames.sort(key=_date)
     found = pl.concat(_compared(frames))
-    warn_of(history_caveats(found), stacklevel=3)
+    warn_of(history_caveats(found))
     if metrics is None:
         return found
     requested = [metrics] if isinstance(metrics, str) else list(metrics)

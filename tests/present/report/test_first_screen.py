@@ -46,7 +46,8 @@ def test_the_best_is_bold_and_what_differs_is_marked() -> None:
 def test_what_is_doubtful_stands_where_the_decision_is_read() -> None:
     fewer = dict(list(RUNS["new"].items())[:-3])
     found = compared({"old": RUNS["old"], "new": fewer}, ["ndcg@5"])
-    (warned,) = [str(said) for said in found.caveats if said.text.startswith("new: ")]
+    (warned,) = [str(said) for said in found.caveats if said.code == "queries_missing"]
+    assert warned.startswith("new: ")
     tree = read_page(summary(material(found, sampled="a sample of 7 of 40 queries")))
     limits = tree.all("ul")[1]
     items = {item.text: item.attributes.get("class") for item in limits.all("li")}
