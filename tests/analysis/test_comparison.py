@@ -28,7 +28,7 @@ rankframe comparison
           A & 50%  6.5833  +1.0833  +19.7%  +0.8691 to +1.2975   0.0001*  <0.0001  0/0/6
           x|{y}    5.5000  +0.0000   +0.0%  +0.0000 to +0.0000    1.0000   1.0000  0/6/0
   * corrected p below 0.05
-  6 queries compared, test: t, hypothesis: equal means, p values corrected (holm over 4), interval: 95%, Student's t"""
+  6 queries compared, test: t, hypothesis: equal means, p values corrected (holm over 4), interval: 95%, Student's t"""  # noqa: E501
     )
 
 
@@ -43,7 +43,7 @@ def test_what_people_see_of_every_pair_and_slice() -> None:
     ]
     assert text[-2:] == [
         "  * corrected p below 0.05 of 6 queries or more",
-        "  6 queries compared, test: t, hypothesis: equal means, p values corrected (holm over 6, by g 12), interval: none",
+        "  6 queries compared, test: t, hypothesis: equal means, p values corrected (holm over 6, by g 12), interval: none",  # noqa: E501
     ]
     ways = compared(queries=ATTRIBUTES.with_columns(h=pl.col("g")), by=["g", "h"])
     table = ways.parts()[0]

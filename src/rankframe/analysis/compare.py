@@ -254,8 +254,7 @@ def compare_systems(
     systems = inputs.evaluate(depths)
     count, metrics = len(systems.by_name), len(inputs.metrics)
     pairs_compared = math.comb(count, 2) if setup.baseline is None else count - 1
-    slices = max(Counter(subset.by for subset in systems.subsets).values())
-    setup = setup.with_enough_permutations(pairs_compared * metrics * slices, metrics * slices)
+    setup = setup.with_enough_permutations(pairs_compared * metrics, metrics)
     gaps = []
     if any(metric.gap is not None for metric in inputs.metrics):
         gaps = draw_gaps(systems, setup.intervals)
@@ -342,13 +341,17 @@ def _compare_averages(
     # The metric of a gap is not compared unless it is requested: it would be one more test.
     metrics = [metric for metric in systems.metrics if metric.frame not in ("documents", "gap")]
     total, done = sum(len(subset.rows) for subset in systems.subsets), 0
+    slices = Counter(subset.by for subset in systems.subsets)
     for subset in systems.subsets if metrics else ():
         if progress is not None:
             progress(Progress("comparing", done, total, len(systems.queries), "queries"))
         hashes, intervals = systems.hashes[subset.rows], setup.intervals
         inside = [systems.values(metric).take(subset.rows) for metric in metrics]
         inside = draw_replicates(inside, hashes, intervals)
-        for values, row in zip(inside, setup.p_values(inside, pairs, hashes), strict=True):
+        # More slices may need more permutations, which must not change values over all queries.
+        families = slices[subset.by] * len(systems.metrics)
+        enough = setup.with_enough_permutations(families * len(pairs), families)
+        for values, row in zip(inside, enough.p_values(inside, pairs, hashes), strict=True):
             yield (
                 subset.heading(values.metric),
                 [values.system_row(system, intervals) for system in range(len(systems.by_name))],

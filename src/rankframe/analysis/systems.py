@@ -398,7 +398,7 @@ def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack
 def caveats_of_systems(
     systems: Mapping[str, System], lacking: Iterable[Lack]
 ) -> list[tuple[str | None, Caveat]]:
-    """Return the caveats of each system, with its name; what is about the judgments is said once."""
+    """Return the caveats of each system with its name; those of the judgments are said once."""
     found: list[tuple[str | None, Caveat]] = []
     for lack in lacking:
         share = lack.queries / max(lack.judged, 1)
