@@ -349,7 +349,7 @@ class Diff(Exported):
     @property
     def caveats(self) -> list[Caveat]:
         """Return what could mislead a reader of the numbers: code, value and text."""
-        called = dict(zip(SIDES, self.names, strict=True))
+        called: dict[str, str] = dict(zip(SIDES, self.names, strict=True))
         return [caveat.about(side and called[side]) for side, caveat in self.by_side]
 
     @property

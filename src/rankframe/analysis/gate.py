@@ -308,8 +308,8 @@ def _check_subset(
 
 
 def _check_judged(
-    check: Row, systems: Systems, demands: Demands, bounds: pl.DataFrame | None
-) -> Row:
+    check: dict[str, Any], systems: Systems, demands: Demands, bounds: pl.DataFrame | None
+) -> dict[str, Any]:
     """Leave a check undecided if grades of unjudged documents could turn its answer around."""
     rule = next(rule for rule in demands.rules if rule.text == check["rule"])
     metric = next(metric for metric in systems.metrics if metric.label == check["metric"])
@@ -350,7 +350,7 @@ def _check_judged(
 
 
 def _bound_change(
-    check: Row, rule: Rule, metric: Metric, gap: JudgedGap, bounds: pl.DataFrame
+    check: dict[str, Any], rule: Rule, metric: Metric, gap: JudgedGap, bounds: pl.DataFrame
 ) -> tuple[float, float]:
     """Return the least and the largest change, whatever the grades of unjudged documents.
 

@@ -89,7 +89,7 @@ class Verdict(Exported):
     @property
     def caveats(self) -> list[Caveat]:
         """Return what could mislead a reader of the verdict: code, value and text."""
-        called = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
+        called: dict[str, str] = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
         return [caveat.about(role and called[role]) for role, caveat in self.by_role]
 
     @property

@@ -93,7 +93,7 @@ def gate(
     The baseline: rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o main
 
     Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or
-    judgments, or judgments that favour one side: see --silence and docs/caveats.md).
+    judgments, or judgments that favour one side: docs/caveats.md).
     """
     import rankframe as rf
     from rankframe.io.outputs import write_file
