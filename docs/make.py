@@ -13,6 +13,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import make_caveats
 import make_charts
 import make_command_line
 import make_how_it_works
@@ -25,6 +26,7 @@ from generated import DOCS, ROOT, stale, write
 MAKERS = (
     make_metrics,
     make_how_it_works,
+    make_caveats,
     make_charts,
     make_reference,
     make_results,

@@ -75,6 +75,7 @@ MEANINGS = {
     "upper_bound": "the largest possible value, whatever the grades of unjudged documents",
     "if_none_relevant": "the value if no unjudged document were relevant",
     "if_all_relevant": "the value if every unjudged document were relevant",
+    "condensed_value": "the value over judged documents alone; null unless judged shares differ",
     "n_a": "documents in the first ranking",
     "n_b": "documents in the second ranking",
     "n_shared": "documents in both rankings",

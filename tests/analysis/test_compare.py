@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe.analysis.comparison import PAIR_SCHEMA, SYSTEM_SCHEMA
 from rankframe.stats.significance import correct_p_values
 from tests.support.compared import (
     ATTRIBUTES,
@@ -47,19 +48,30 @@ def test_without_a_correction_p_values_are_as_they_are() -> None:
     assert found.note("policy_significant") == "p below 0.05"
 
 
-def test_what_too_few_permutations_cannot_show_is_said() -> None:
-    found = compared(test="randomisation")  # three metrics and three pairs: 9 / 101 is not rare
-    said = (
-        "100 permutations give no p below 0.0099, which corrected (holm, 9 at once) is not below "
-        "0.05: nothing can be significant with fewer than 180 permutations"
-    )
-    assert said in found.warnings
-    assert "permutations" not in str(compared(test="randomisation", correction="bh").warnings)
-    assert said not in compared(test="randomisation", permutations=180).warnings
+def test_as_many_permutations_are_drawn_as_the_correction_needs() -> None:
+    # three metrics and three pairs: 9 / 101 is not rare, and 360 is twice what it takes
+    assert "360 permutations" in compared(test="randomisation").note("policy_test")
+    bh = compared(test="randomisation", correction="bh")
+    assert "100 permutations" in bh.note("policy_test")
     sliced = compared(["map"], test="tukey", queries=ATTRIBUTES, by="locale", permutations=100)
-    assert "permutations" not in str(sliced.warnings)  # three slices: 3 / 101 is rare enough
+    assert "100 permutations" in sliced.note("policy_test")  # three slices: 3 / 101 is rare enough
     twice = compared(["map", "mrr"], test="tukey", queries=ATTRIBUTES, by="locale")
-    assert "(holm, 6 at once)" in twice.warnings[-1]
+    assert "100 permutations" in twice.note("policy_test")  # over all queries
+    (in_slice, *_) = twice.table.drop_nulls("by")["p_value"] * 241  # in slices, 240 are drawn
+    assert in_slice == pytest.approx(round(in_slice), abs=1e-9)
+
+
+def test_what_no_number_of_permutations_can_show_is_said() -> None:
+    table = pl.DataFrame(
+        {"query_id": [f"q{n}" for n in range(9)], "map": [n / 9 for n in range(9)]}
+    )
+    systems = {f"s{n}": table.with_columns(pl.col("map") * n / 126) for n in range(126)}
+    with pytest.warns(rf.RankframeWarning, match="7,875 tests, .* need 157,500 permutations"):
+        found = rf.compare(None, systems, test="randomisation", permutations=100, ci=None)
+    assert "too_few_permutations" in [caveat.code for caveat in found.caveats]
+    assert not found.table["significant"].any()
+    fewer = rf.compare(None, systems, baseline="s0", test="randomisation", ci=None)
+    assert not fewer.caveats
 
 
 def test_few_queries_have_no_star() -> None:
@@ -104,9 +116,10 @@ def test_tukey_is_corrected_over_what_it_does_not_know_of(how: Any) -> None:
 @pytest.mark.parametrize("test", ["t", "randomisation", "tukey"])
 def test_a_slice_is_what_its_queries_alone_give(test: Any) -> None:
     metrics = [*METRICS, MICRO] if test != "tukey" else METRICS
-    options: Any = {"metrics": metrics, "test": test}
+    options: Any = {"metrics": metrics, "test": test, "correction": "bh"}
     whole = compared(**options, queries=ATTRIBUTES, by=["locale"])
     corrected_ones = ("by", "slice", "small", "p_corrected", "significant")
+    columns = {"table": list(PAIR_SCHEMA), "systems": list(SYSTEM_SCHEMA)}
     assert whole.table["slice"].unique(maintain_order=True).to_list() == [
         None, "de", "en", "(none)",
     ]  # fmt: skip
@@ -117,6 +130,8 @@ def test_a_slice_is_what_its_queries_alone_give(test: Any) -> None:
         for frame in ("table", "systems"):
             here = getattr(whole, frame).filter(pl.col("slice") == name)
             there = getattr(alone, frame)
+            # of all queries, and only where judged shares lie apart
+            here, there = (table.select(columns[frame]) for table in (here, there))
             assert here.drop(corrected_ones, strict=False).equals(
                 there.drop(corrected_ones, strict=False)
             ), (name, frame)
@@ -174,12 +189,15 @@ def top(scores: dict[str, float], k: int) -> Sequence[str]:
 
 def test_the_ledger_says_what_was_done() -> None:
     found = compared(test="randomisation", correction="bh", seed=3, baseline="old")
-    whole = found.ledger.filter(pl.col("system").is_null(), pl.col("item") != "warning")
+    whole = found.ledger.filter(
+        pl.col("system").is_null(), ~pl.col("item").str.starts_with("caveat_")
+    )
     assert dict(whole.select("item", "note").rows()) == {
         "queries_compared": "queries that are compared",
         "queries_unpaired": "not in every system",
         "policy_baseline": "old",
-        "policy_test": "randomisation, 100 permutations, seed 3",
+        "policy_test": "randomisation, hypothesis: equal means (strictly: exchangeable systems), "
+        "100 permutations, seed 3",
         "policy_correction": "bh",
         "policy_significant": "corrected p below 0.05",
         "policy_fewest_queries": "6: with fewer, nothing is called significant",

@@ -278,7 +278,7 @@ def test_which_tests_know_only_plain_means(refusal) -> None:
 
 
 def test_the_ledger_names_permutations_only_where_there_are_some(message) -> None:
-    assert setup().described()["test"] == "t"
+    assert setup().described()["test"] == "t, hypothesis: equal means"
     drawn = setup(test="tukey", permutations=500)
     message(drawn.described()["test"])
     message(drawn.described()["baseline"])

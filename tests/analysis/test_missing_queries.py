@@ -29,14 +29,19 @@ def stored(places: range | list[int], *metrics: str, **options: Any) -> rf.Resul
     return rf.evaluate(QRELS, run(places), metrics or ["mrr"], **options)
 
 
+def texts(found: Any) -> list[str]:
+    return [caveat.text for caveat in found.caveats]
+
+
 # --- what is refused
 
 
-def test_runs_without_a_query_in_common_are_not_compared(refusal, message) -> None:
+def test_runs_without_a_query_in_common_are_not_compared(refusal) -> None:
     runs = {"old": run(range(50)), "new": run(range(50, 100))}
     refusal(rf.compare, QRELS, runs, "mrr", **FAST)
     found = rf.compare(QRELS, runs, "mrr", missing="zero", **FAST)
-    message(found.warnings)
+    said = "50.0% of the judged queries are not in the run. They are scored 0"
+    assert texts(found) == [f"old: {said}", f"new: {said}"]
 
 
 @pytest.mark.parametrize(("shared", "refused"), [(34, False), (33, True)])
@@ -52,7 +57,7 @@ def test_half_of_what_either_has_must_be_shared(shared: int, refused: bool, refu
 
 def test_runs_of_the_same_few_queries_are_compared() -> None:
     runs = {"old": run(range(20)), "new": run(range(20))}
-    assert len(rf.compare(QRELS, runs, "mrr", **FAST).warnings) == 2
+    assert len(rf.compare(QRELS, runs, "mrr", **FAST).caveats) == 2
     rf.compare(None, {"old": stored(range(20)), "new": stored(range(20))}, **FAST)
 
 
@@ -68,7 +73,7 @@ def test_stored_results_are_refused_where_their_values_show_it(refusal) -> None:
     refusal(rf.compare, None, counts, **FAST)
     # what a table says of its queries is all that is known
     tables = {name: result.per_query for name, result in halves.items()}
-    assert not rf.compare(None, tables, **FAST).warnings
+    assert not rf.compare(None, tables, **FAST).caveats
 
 
 def test_values_that_do_not_depend_on_the_run_show_nothing() -> None:
@@ -98,7 +103,7 @@ def test_a_gate_refuses_a_baseline_of_other_queries(refusal) -> None:
     rule = "mrr: no worse than -50%"
     for candidate in ((QRELS, run(range(50, 100))), (None, stored(range(50, 100), "mrr"))):
         refusal(rf.gate, *candidate, before, rule)
-        assert rf.gate(*candidate, before, rule, missing="zero").warnings
+        assert rf.gate(*candidate, before, rule, missing="zero").caveats
 
 
 def test_a_report_refuses_and_warns_as_a_comparison_does(tmp_path: Path, refusal) -> None:
@@ -107,9 +112,8 @@ def test_a_report_refuses_and_warns_as_a_comparison_does(tmp_path: Path, refusal
     runs = {"old": run(range(50)), "new": run(range(50, 100))}
     refusal(rf.report, QRELS, runs, "mrr", output=page, **FAST)
     rf.report(QRELS, runs | {"new": run(range(90))}, "mrr", output=page, missing="zero", **FAST)
-    assert "old lacks 50 of 100 judged queries (50.0%): scored 0." in page.read_text(
-        encoding="utf-8"
-    )
+    html = page.read_text(encoding="utf-8")
+    assert "old: 50.0% of the judged queries are not in the run." in html
 
 
 # --- what is said
@@ -124,15 +128,18 @@ def test_few_are_said_and_many_are_warned_of() -> None:
         Lack("one", 1, 100, "scored 0, left out of lag"),
         Lack("two", 2, 100, "scored 0, left out of lag"),
     ]
-    assert few in found.caveat
-    assert many not in found.caveat
-    assert many in found.warnings
-    assert few not in found.warnings
+    assert few in found.overview
+    assert many in found.overview
+    assert [caveat.code for caveat in found.caveats] == ["undefined_differ", "queries_missing"]
+    warned = (
+        "two: 2.0% of the judged queries are not in the run. They are scored 0, left out of lag"
+    )
+    assert texts(found)[-1] == warned
     for shown in (repr(found), found._repr_html_()):
         assert few in shown
         assert many in shown
-    assert f" {many}." in found.to_markdown()
-    assert f"Warning: {many}" in repr(found)
+    assert f" {warned}" in found.to_markdown()
+    assert f"Warning: {warned}" in repr(found)
     assert "2.0\\%" in found.to_latex()
     notes = found.ledger.filter(item="queries_missing").select("system", "value", "note").rows()
     said = "judged, but not in the run"
@@ -146,40 +153,45 @@ def test_few_are_said_and_many_are_warned_of() -> None:
 def test_what_is_left_out_is_not_said_to_score_0(message) -> None:
     runs = {"old": run(range(100)), "two": run(range(98))}
     lag = rf.compare(QRELS, runs, ["lag"], **FAST)
-    message(lag.warnings[0])
+    said = "two: 2.0% of the judged queries are not in the run. They are left out"
+    assert texts(lag)[-1] == said
     skipped = rf.compare(QRELS, runs, "mrr", missing="skip", unpaired="skip", **FAST)
-    message(skipped.warnings)
+    assert texts(skipped) == [said]
     zero = rf.compare(QRELS, runs, ["mrr", "lag"], missing="skip", unpaired="zero", **FAST)
     message(zero.note("queries_unpaired"))
 
 
-def test_what_only_some_systems_define_is_warned_of(message) -> None:
+def test_what_only_some_systems_define_is_warned_of() -> None:
     runs = {
         "old": run(range(100)),
         "two": {q: {"x": 1.0} for q in QUERIES[:50]} | run(range(50, 100)),
     }
     found = rf.compare(QRELS, runs, ["mrr", "lag"], **FAST)
-    message(found.warnings)
+    lost = sum(bool(n % 5) for n in range(50))
+    (caveat,) = (caveat for caveat in found.caveats if caveat.code == "undefined_differ")
+    assert (caveat.code, caveat.value) == ("undefined_differ", lost / 80)
 
 
-def test_stored_results_say_what_their_ledgers_counted(message) -> None:
+def test_stored_results_say_what_their_ledgers_counted() -> None:
     found = rf.compare(None, {"a": stored(range(100)), "b": stored(range(98))}, **FAST)
-    message(found.warnings)
+    said = "b: 2.0% of the judged queries are not in the run. They are scored 0"
+    assert texts(found) == [said]
 
 
-def test_a_verdict_says_it(message) -> None:
+def test_a_verdict_says_it() -> None:
     before = stored(range(100), "mrr", "lag")
     for places, said, warned in ((99, "1 of 100 judged queries (1.0%)", False),
                                  (97, "3 of 100 judged queries (3.0%)", True)):  # fmt: skip
         verdict = rf.gate(QRELS, run(range(places)), before, "mrr: no worse than -50%")
         told = json.loads(verdict.to_json())
         assert told["counted"]["missing"] == {"candidate": 100 - places}
-        assert bool(verdict.warnings) == bool(told["warnings"]) == warned
+        assert bool(verdict.caveats) == bool(told["caveats"]) == warned
         assert f"candidate lacks {said}: scored 0" in repr(verdict)
-        assert ("candidate lacks" in verdict.headline) != warned
-        assert ("candidate lacks" in verdict.to_junit()) == warned
+        assert "candidate lacks" in verdict.headline
+        assert ("[queries_missing]" in verdict.to_junit()) == warned
     lag = rf.gate(QRELS, run(range(97)), before, "lag: no worse than -50% where both are defined")
-    message(lag.warnings)
+    said = "candidate: 3.0% of the judged queries are not in the run. They are left out"
+    assert texts(lag) == [said]
 
 
 def test_a_verdict_does_not_say_that_what_it_leaves_out_scored_0() -> None:

@@ -158,7 +158,7 @@ def test_unpaired_queries_may_be_left_out() -> None:
     assert count(found, "queries_unpaired") == len(LACKING)
     assert count(found, "queries_lacking", "old") == 0
     assert count(found, "queries_lacking", "new") == sum(q not in RUNS["new"] for q in QRELS)
-    assert f"{len(LACKING)} not in every system: left out" in found.caveat
+    assert f"{len(LACKING)} not in every system: left out" in found.overview
 
 
 def test_unpaired_queries_may_score_0_or_be_undefined() -> None:
@@ -171,7 +171,7 @@ def test_unpaired_queries_may_score_0_or_be_undefined() -> None:
     assert lag == expected
     assert lag["undefined"] >= len(LACKING)
     assert count(found, "queries_compared") == 40
-    assert "not in every system: scored 0" in found.caveat
+    assert "not in every system: scored 0" in found.overview
 
 
 def test_systems_without_a_query_in_common_are_refused(refusal) -> None:

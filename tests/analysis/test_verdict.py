@@ -14,13 +14,13 @@ from markdown_it import MarkdownIt
 import rankframe as rf
 from rankframe.analysis.systems import Lack
 from rankframe.analysis.verdict import CHECK_SCHEMA, JSON_SCHEMA, Verdict
+from rankframe.core.caveats import Caveat
 
 
-def verdict(*checks: tuple[str, str], every_relevant: bool = False) -> Verdict:
+def verdict(*checks: tuple[str, str]) -> Verdict:
     """One of (rule, status) checks."""
     rows = [{"rule": rule, "status": status, "reason": ""} for rule, status in checks]
     counted = {"queries": 40, "unpaired": 0, "unpaired_policy": "error", "without_attributes": 0}
-    counted["every_relevant"] = every_relevant
     return Verdict(pl.DataFrame(rows, schema=CHECK_SCHEMA), counted)
 
 
@@ -40,13 +40,9 @@ def test_what_checks_amount_to(checks: Sequence[tuple[str, str]], status: str, c
     assert (found.status, found.exit_code) == (status, code)
 
 
-def test_the_headline_says_where_every_judged_document_is_relevant(message) -> None:
-    message(verdict(("a", "fail"), every_relevant=True).headline)
-
-
-def test_without_checks_it_says_that_nothing_was_checked(message) -> None:
-    message(verdict().headline)
-    message(repr(verdict()))
+def test_without_checks_it_says_that_nothing_was_checked() -> None:
+    assert verdict().headline == "UNDECIDED: nothing was checked (40 queries)"
+    assert repr(verdict()) == "rankframe gate: UNDECIDED: nothing was checked (40 queries)"
 
 
 @pytest.fixture
@@ -62,7 +58,9 @@ def sliced() -> Verdict:
     ]  # fmt: skip
     found = verdict()
     lacks = [Lack("candidate", 5, 40, "scored 0")]
-    return Verdict(pl.DataFrame(checks, schema=CHECK_SCHEMA), found.counted, lacks)
+    caveat = Caveat("queries_missing", 0.125, "12.5% of the judged queries are not in the run")
+    checked = pl.DataFrame(checks, schema=CHECK_SCHEMA)
+    return Verdict(checked, found.counted, lacks, [("candidate", caveat)])
 
 
 def test_a_comment_has_the_verdict_then_a_table_a_rule_then_what_limits_it(sliced: Verdict) -> None:
@@ -80,15 +78,19 @@ def test_a_comment_has_the_verdict_then_a_table_a_rule_then_what_limits_it(slice
     assert "<td>fail</td>\n<td>a|b: x*</td>\n<td>0.5000</td>\n<td>0.4000</td>\n<td>-20.00%" in html
     *_, warned, reason = html.splitlines()
     assert reason == "<p>fail: b: no worse than -1% per a|b [a|b: x*]: may be &lt;b&gt;</p>"
-    assert warned.endswith(": new lacks 5 of 40 judged queries (12.5%): scored 0</p>")
-    plain = replace(sliced, checks=sliced.checks.head(1), lacks=())
+    assert warned.endswith(
+        ": new: 12.5% of the judged queries are not in the run [queries_missing]</p>"
+    )
+    plain = replace(sliced, checks=sliced.checks.head(1), lacks=(), by_role=())
     assert "fail" not in plain.to_markdown()
 
 
-def test_names_are_kept_one_by_one(sliced: Verdict, message) -> None:
+def test_names_are_kept_one_by_one(sliced: Verdict) -> None:
     found = sliced.named(candidate="new").named(baseline="main")
     assert found.names == ("main", "new")
-    message(found.warnings)
+    assert [caveat.text for caveat in found.caveats] == [
+        "new: 12.5% of the judged queries are not in the run"
+    ]
     assert sliced.table().titles[3:5] == ["baseline", "now"]
     assert found.status == sliced.status
 
@@ -109,7 +111,7 @@ def test_the_json_is_as_documented(sliced: Verdict) -> None:
 
 
 def test_a_notebook_shows_it_and_harms_nobody() -> None:
-    qrels = {f"q{n}": {"a": 1} for n in range(40)}
+    qrels = {f"q{n}": {"a": 1, "u": 0} for n in range(40)}
     run = {query: {"a": 1.0} for query in qrels}
     worse = {query: {"u": 2.0, "a": 1.0} for query in qrels}
     stored = rf.evaluate(qrels, run, "mrr")

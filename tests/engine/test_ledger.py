@@ -18,7 +18,7 @@ from rankframe.engine.ledger import (
     RunCounts,
     judged_items,
     make_ledger,
-    says_every_relevant,
+    run_caveats,
 )
 from rankframe.metrics.names import resolve
 from rankframe.stats.exact import Exact
@@ -94,7 +94,7 @@ def counts(**changed: Any) -> RunCounts:
 
 
 def ledger_of(counts: RunCounts, **policies: Any) -> pl.DataFrame:
-    return make_ledger(judged_items(counts, subtopics=None, rel=None, retrieved=False), policies)
+    return make_ledger(judged_items(counts, subtopics=None, retrieved=False), policies)
 
 
 def of(ledger: pl.DataFrame, item: str) -> float | None:
@@ -140,16 +140,9 @@ STARRED = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"c": 1.0}}
 
 def test_where_every_judged_document_is_relevant_that_is_said() -> None:
     result = rf.evaluate(STARS, STARRED, "mrr")
-    assert result.ledger.filter(item="all_judged_relevant").row(0) == (
-        "all_judged_relevant",
-        3,
-        (
-            "every judged document counts as relevant, whatever its grade: rel= (--rel) says from "
-            "which grade on"
-        ),
-    )
+    (caveat,) = result.caveats
+    assert (caveat.code, caveat.value) == ("all_relevant", 3)
     assert "every judged document counts as relevant" in repr(result)
-    assert says_every_relevant(result.ledger)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +157,7 @@ def test_where_every_judged_document_is_relevant_that_is_said() -> None:
 )
 def test_it_is_not_said_where_there_is_nothing_to_choose(qrels: Any, rel: float | None) -> None:
     result = rf.evaluate(qrels, STARRED, "mrr", rel=rel)
-    assert not says_every_relevant(result.ledger)
+    assert not result.caveats
     assert "all" not in result.overview
 
 
@@ -177,7 +170,8 @@ def test_whether_all_are_relevant_is_seen_over_all_pieces() -> None:
             evaluation.evaluate_partition(*(f.filter(query_id=q) for f in (qrels, run))).counts
             for q in ("x", "y")
         )
-        assert says_every_relevant(ledger_of(cast("RunCounts", one.merge(other)))) is said
+        caveats = run_caveats(cast("RunCounts", one.merge(other)), Policies())
+        assert ("all_relevant" in [caveat.code for caveat in caveats]) is said
 
 
 def test_policies_follow_the_counts_by_name() -> None:

@@ -40,7 +40,7 @@ def test_what_a_test_says_of_itself_is_in_the_ledger_and_in_refusals(test: Any, 
     systems = {"a": table, "b": table.with_columns(pl.col("map") * 2)}
     found = rf.compare(None, systems, test=test, permutations=100, ci=None)
     drawn = ", 100 permutations, seed 0" if says.draws else ""
-    assert found.note("policy_test") == f"{test}{drawn}"
+    assert found.note("policy_test") == f"{test}, hypothesis: {says.hypothesis}{drawn}"
     if says.takes == "plain means":
         qrels = {"q": {"d": 1}}
         runs = {"a": {"q": {"d": 1.0}}, "b": {"q": {"d": 1.0}}}

@@ -6,6 +6,8 @@ p values, and describe each pair and each system in a row.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -18,12 +20,17 @@ from rankframe.analysis.comparison import (
     LEDGER_SCHEMA,
     PAIR_SCHEMA,
     SYSTEM_SCHEMA,
-    WARNING,
     Comparison,
 )
 from rankframe.analysis.differences import Compared, Setup, draw_replicates
 from rankframe.analysis.document_comparison import compare_documents
 from rankframe.analysis.gap_comparison import AlignedGaps, compare_gaps, draw_gaps, gap_items
+from rankframe.analysis.judged_shares import (
+    add_condensed,
+    describe_gaps,
+    find_bounds,
+    find_gaps,
+)
 from rankframe.analysis.stored import (
     Names,
     read_systems,
@@ -32,11 +39,11 @@ from rankframe.analysis.stored import (
     with_directions,
 )
 from rankframe.analysis.systems import (
-    MANY,
     MISSING,
     Runs,
     Systems,
     align,
+    caveats_of_systems,
     evaluate_runs,
     lacks,
     list_subsets,
@@ -44,9 +51,9 @@ from rankframe.analysis.systems import (
     refuse_unshared,
 )
 from rankframe.analysis.unjudged import with_bounds
+from rankframe.core.caveats import PREFIX, Caveat, find_caveat
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import number_of
 from rankframe.core.options import (
     CompareOptions,
     Comparing,
@@ -108,9 +115,12 @@ def compare(
         progress: a function called with a `Progress` on the way.
 
     A query where a metric is undefined for one system is left out of that metric for all. Missing
-    queries are counted, with a warning above 1%. Metrics over documents (coverage, …) are tested by
-    leaving out groups of queries, whatever the `test`, and gaps between slices over all orders of
-    the slices in bootstrap replicates of the queries.
+    queries are counted, with a warning above 1%; docs/caveats.md lists what else there are warnings
+    of. If the judged shares of two systems lie apart, `table` also has their values over judged
+    documents alone (condensed_baseline, condensed_value, condensed_difference), and `systems` has
+    bounds. Metrics over documents (coverage, …) are tested by leaving out groups of queries,
+    whatever the `test`, and gaps between slices over all orders of the slices in bootstrap
+    replicates of the queries.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     >>> old = {q: {"a": 2.0, "b": 1.0} for q in qrels}
@@ -209,14 +219,23 @@ class SystemInputs:
         systems = align(by_name, self.averaged, self.unpaired)
         attributes = look_up_attributes(self.attributes, systems.queries, self.averaged)
         subsets = list_subsets(self.attributes, attributes, len(systems.queries))
+        lacking = lacks(by_name, self.averaged)
+        if self.runs is not None and tables is not None:
+            systems = replace(
+                systems,
+                tables=tables,
+                runs=dict(zip(self.runs.sources, tables.rights, strict=True)),
+                policies=self.runs.policies,
+                weights=None if self.attributes is None else self.attributes.weights_alone,
+            )
         return replace(
             systems,
             attributes=attributes,
             metrics=self.metrics,
             subsets=[subset for subset in subsets if subset.key[0] < self._requested_ways],
             slices=subsets,
-            tables=tables,
-            lacks=lacks(by_name, self.averaged),
+            lacks=lacking,
+            caveats=caveats_of_systems(by_name, lacking),
         )
 
 
@@ -235,22 +254,32 @@ def compare_systems(
     _check_names(inputs.names, setup.baseline)
     setup.check_metrics(inputs.metrics)
     systems = inputs.evaluate(depths)
+    count, metrics = len(systems.by_name), len(inputs.metrics)
+    pairs_compared = math.comb(count, 2) if setup.baseline is None else count - 1
+    setup = setup.with_enough_permutations(pairs_compared * metrics, metrics)
     gaps = []
     if any(metric.gap is not None for metric in inputs.metrics):
         gaps = draw_gaps(systems, setup.intervals)
     pairs, singles = _compare_metrics(systems, gaps, setup, progress)
     table = correct_rows(pairs, setup)
-    if bounds and systems.tables is not None and inputs.runs is not None:
-        judged = [metric for metric in inputs.metrics if metric.of_judgments]
-        singles = with_bounds(
-            singles, systems.tables, inputs.names, judged, inputs.runs.policies, inputs.attributes
-        )
+    judged = [metric for metric in inputs.metrics if metric.of_judgments]
+    compared = table.select("baseline", "system").unique(maintain_order=True).rows()  # allowed: few
+    unjudged_bounds = None
+    if judged_gaps := find_gaps(systems, compared):
+        unjudged_bounds = find_bounds(systems, judged)
+    if unjudged_bounds is not None:
+        table, singles = add_condensed(table, singles, unjudged_bounds)
+    elif bounds:
+        singles = with_bounds(singles, systems, judged)
     labels = [metric.label for metric in inputs.averaged]
-    warnings = _warnings(systems, inputs.averaged, table, setup)
+    caveats = [
+        *describe_gaps(judged_gaps, unjudged_bounds),
+        *_find_caveats(systems, inputs.averaged, table, setup),
+    ]
     comparison = Comparison(
         table=table,
         systems=singles,
-        ledger=_ledger(systems, setup, gaps, warnings),
+        ledger=_ledger(systems, setup, gaps, caveats),
         metrics=tuple(inputs.metrics),
         names=tuple(systems.by_name),
         per_query={
@@ -314,13 +343,17 @@ def _compare_averages(
     # The metric of a gap is not compared unless it is requested: it would be one more test.
     metrics = [metric for metric in systems.metrics if metric.frame not in ("documents", "gap")]
     total, done = sum(len(subset.rows) for subset in systems.subsets), 0
+    slices = Counter(subset.by for subset in systems.subsets)
     for subset in systems.subsets if metrics else ():
         if progress is not None:
             progress(Progress("comparing", done, total, len(systems.queries), "queries"))
         hashes, intervals = systems.hashes[subset.rows], setup.intervals
         inside = [systems.values(metric).take(subset.rows) for metric in metrics]
         inside = draw_replicates(inside, hashes, intervals)
-        for values, row in zip(inside, setup.p_values(inside, pairs, hashes), strict=True):
+        # More slices may need more permutations, which must not change values over all queries.
+        families = slices[subset.by] * len(systems.metrics)
+        enough = setup.with_enough_permutations(families * len(pairs), families)
+        for values, row in zip(inside, enough.p_values(inside, pairs, hashes), strict=True):
             yield (
                 subset.heading(values.metric),
                 [values.system_row(system, intervals) for system in range(len(systems.by_name))],
@@ -361,26 +394,24 @@ def _count_families(rows: pl.DataFrame) -> int:
     return rows.select("metric", "slice").unique().height
 
 
-def _warnings(
+def _find_caveats(
     systems: Systems, metrics: Sequence[Metric], table: pl.DataFrame, setup: Setup
-) -> list[str]:
-    """Return the reasons to doubt the numbers."""
-    warnings = [str(lack) for lack in systems.lacks if lack.many]
+) -> Iterator[Caveat]:
+    """Yield what could mislead a reader of the table, apart from the caveats of each system."""
     for metric in metrics:
         values = systems.values(metric)
         anywhere = np.logical_or.reduce(values.defined)
-        if (lost := int((anywhere & ~values.complete).sum())) > MANY * int(anywhere.sum()):
-            warnings.append(
-                f"{metric.label} is undefined for some systems only in {lost:,} of "
-                f"{number_of(len(anywhere), 'query')}: left out for all"
-            )
+        if lost := int((anywhere & ~values.complete).sum()):
+            share = lost / int(anywhere.sum())
+            yield from find_caveat("undefined_differ", share, metric=metric.label)
     families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)
-    reach = [setup.out_of_reach(family.height, _count_families(family)) for family in families]
-    return [*warnings, *dict.fromkeys(filter(None, reach))]
+    largest = max(families, key=lambda family: family.height, default=table.clear())
+    yield from setup.find_caveats(largest.height, _count_families(largest), len(systems.queries))
+    yield from setup.find_contradictions(table)
 
 
 def _ledger(
-    systems: Systems, setup: Setup, gaps: Sequence[AlignedGaps], warnings: Sequence[str]
+    systems: Systems, setup: Setup, gaps: Sequence[AlignedGaps], caveats: Sequence[Caveat]
 ) -> pl.DataFrame:
     """List what was compared, then what was counted for each system."""
     unpaired_note = f"not in every system{': ' if systems.unpaired_note else ''}"
@@ -392,12 +423,14 @@ def _ledger(
         items.append((None, "queries_without_attributes", absent, "not in the frame of queries"))
     items += [(None, *item) for item in (gap_items(gaps) if gaps else ())]
     items += [(None, f"{POLICY}{name}", None, note) for name, note in setup.described().items()]
-    items += [(None, WARNING, None, note) for note in warnings]
+    named = [*((None, caveat) for caveat in caveats), *systems.caveats]
+    items += [(name, f"{PREFIX}{code}", value, text) for name, (code, value, text) in named]
     became = {lack.system: lack.done for lack in systems.lacks}
     for name, system in systems.by_name.items():
         items.append((name, "queries_lacking", systems.lacking[name], "that other systems have"))
         if system.ledger is not None:
-            kept = system.ledger.filter(pl.col("item") != f"{POLICY}ci")
+            item = pl.col("item")
+            kept = system.ledger.filter(item != f"{POLICY}ci", ~item.str.starts_with(PREFIX))
             note = pl.col("note") + pl.lit(f": {became[name]}" if name in became else "")
             kept = kept.with_columns(pl.when(item=MISSING).then(note).otherwise("note"))
             items += [(name, *row) for row in kept.rows()]  # allowed: one row an item

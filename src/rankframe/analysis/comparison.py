@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast
 import polars as pl
 
 from rankframe.analysis.systems import Lack
+from rankframe.core.caveats import Caveat, caveats_of
 from rankframe.core.messages import number_of
 from rankframe.core.options import StorageSettings, takes_options
 from rankframe.core.table import (
@@ -39,7 +40,6 @@ from rankframe.core.wording import (
     share_text,
     signed_text,
 )
-from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.engine.result import Exported, about_frame
 from rankframe.io.output_paths import place
 from rankframe.io.outputs import fresh_folder, write_parquet
@@ -70,12 +70,11 @@ LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
 }  # fmt: skip
 COMPARISON_FILES = ("table.parquet", "systems.parquet", "ledger.parquet")
 
-WARNING = "warning"  # the item of the ledger that holds one
 _PAIR_TITLES = ("diff", "%", "interval", "p", "raw p", "W/T/L", "judged")
 
 
 class Outcome(Exported):
-    """Give the result of an analysis its ledger, warnings and files."""
+    """Give the result of an analysis its ledger, caveats and files."""
 
     # what `write` writes: a frame each
     FILES: ClassVar[tuple[str, ...]]
@@ -117,14 +116,9 @@ class Outcome(Exported):
         return notes[0] if len(notes) else ""
 
     @property
-    def warnings(self) -> list[str]:
-        """Return what makes the numbers doubtful."""
-        return self._entries(WARNING)["note"].to_list()
-
-    @property
-    def every_relevant(self) -> bool:
-        """Tell whether documents of several grades all count as relevant, though not by `rel`."""
-        return says_every_relevant(self.ledger)
+    def caveats(self) -> list[Caveat]:
+        """Return what could mislead a reader of the numbers: code, value and text."""
+        return caveats_of(self.ledger)
 
 
 @dataclass(frozen=True)
@@ -200,15 +194,45 @@ class Comparison(Outcome):
 
     def parts(self) -> list[Part]:
         """Return what people read: the pairs as a table, warnings, and what to know of them."""
-        notes = [Note(text) for text in (self.legend, self.caveat) if text]
-        return [self._pairs(), *warning_notes(self.warnings), *notes]
+        notes = [Note(text) for text in (self.legend, self.overview) if text]
+        return [self._pairs(), *self._condensed(), *warning_notes(self.caveats), *notes]
+
+    def _condensed(self) -> list[Part]:
+        """Return values over judged documents alone, and bounds, if judged shares lie apart."""
+        if "condensed_value" not in self.systems.columns:
+            return []
+        changes = self.table.filter(pl.col("by").is_null())
+        columns = ("difference", "condensed_difference")
+        by_pair = {
+            (row["metric"], row["system"]): [row[name] for name in columns]
+            for row in (changes.to_dicts() if self.baseline is not None else ())
+        }
+        rows = []
+        for row in self.systems.filter(pl.col("by").is_null()).to_dicts():
+            metric = self.metric(row["metric"])
+            change, condensed = by_pair.get((row["metric"], row["system"]), (None, None))
+            rows.append(
+                [
+                    row["metric"],
+                    row["system"],
+                    share_text(row["judged"]),
+                    number_text(row["value"], metric),
+                    "" if change is None else signed_text(change, metric),
+                    number_text(row["condensed_value"], metric),
+                    "" if condensed is None else signed_text(condensed, metric),
+                    range_text(row["lower_bound"], row["upper_bound"], metric),
+                ]
+            )
+        numbers = ["judged", "value", "diff", "judged only", "its diff", "bounds"]
+        title = "Over judged documents alone, and whatever the unjudged ones are (bounds)"
+        return [Table.from_texts(["metric", "system"], numbers, rows, title)]
 
     @property
     def _caption(self) -> str:
         marks = "letters name the systems that it differs from"
         if self.baseline is not None:
             marks = f"† differs from {self.baseline}"
-        warned = "".join(f" {warning}." for warning in self.warnings)
+        warned = "".join(f" {caveat}." for caveat in self.caveats)
         return (
             f"Best in bold; {marks} ({self.note('policy_significant')}; test: "
             f"{self.note('policy_test')}; correction: {self.note('policy_correction')}).{warned}"
@@ -261,13 +285,12 @@ class Comparison(Outcome):
         return self.systems["by"].null_count() < self.systems.height
 
     @property
-    def caveat(self) -> str:
-        """Return the ledger in a few words: what a reader of the numbers should know."""
+    def overview(self) -> str:
+        """Return the most important counts of the ledger in one line."""
         parts = [f"{number_of(self.count('queries_compared') or 0, 'query')} compared"]
         if unpaired := self.count("queries_unpaired"):
             parts.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
-        parts += [str(lack) for lack in self.lacks if not lack.many]
-        parts += [EVERY_RELEVANT] if self.every_relevant else []
+        parts += map(str, self.lacks)
         parts += [f"test: {self.note('policy_test')}", self._corrected]
         return ", ".join([*parts, f"interval: {self.note('policy_ci')}"])
 
@@ -277,6 +300,8 @@ class Comparison(Outcome):
         how = self.note("policy_correction")
         if how == "none":
             return "p values not corrected"
+        if how.startswith("over pairs"):
+            return f"p values corrected {how}"
         families = self.table.group_by("by", maintain_order=True).agg(pl.col("p_value").count())
         counts = [
             f"{count:,}" if by is None else f"by {by} {count:,}"

@@ -9,15 +9,31 @@ from typing import Any, Final, Self, Unpack
 
 import polars as pl
 
-from rankframe.analysis.systems import Lack, Runs, depth_of, evaluate_runs, lacks
+from rankframe.analysis.judged_shares import (
+    CONDENSED,
+    describe_gaps,
+    find_bounds,
+    find_gaps,
+    value_of,
+)
+from rankframe.analysis.systems import (
+    Lack,
+    Runs,
+    align,
+    caveats_of_systems,
+    depth_of,
+    evaluate_runs,
+    lacks,
+    look_up_attributes,
+)
+from rankframe.core.caveats import Caveat
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import did_you_mean, number_of, shown
 from rankframe.core.options import COUNT, DiffOptions, Policies, Storage, takes_options
-from rankframe.core.table import Cell, Note, Part, Table, as_html, as_text
+from rankframe.core.table import Cell, Note, Part, Table, as_html, as_text, warning_notes
 from rankframe.core.wording import number_text, plain_text
 from rankframe.engine.accumulator import average_values
-from rankframe.engine.ledger import EVERY_RELEVANT, says_every_relevant
 from rankframe.engine.lists import Lists, named_case
 from rankframe.engine.result import Exported
 from rankframe.io.inputs import Columns, Source
@@ -37,6 +53,8 @@ _SUMMARY: Final = {
     **dict.fromkeys(("mean_a", "mean_b", "difference"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses", "undefined", "queries"), pl.Int64),
 }
+# Columns of the summary, for each run, of bounds and condensed values.
+_CONDENSED: Final = {"condensed": CONDENSED, "lower": "lower_bound", "upper": "upper_bound"}
 _COMPARABLE = 10_000  # ids among which a similar one is looked for letter by letter
 
 
@@ -121,7 +139,6 @@ def diff(
     systems, tables = evaluate_runs(
         Runs(qrels, dict(zip(SIDES, (a, b), strict=True)), policies, columns, again=True),
         [chosen],
-        depths=None,
         attributes=attributes,
         queries=described.queries,
     )
@@ -137,14 +154,33 @@ def diff(
     lists = Lists.read(
         moved[QUERY], tables.left, dict(zip(SIDES, tables.rights, strict=True)), policies
     )
+    lacking = lacks(systems, [chosen])
+    summary = summarise_change(chosen, averages[0], averages[1], per_query)
+    weights = None if attributes is None else attributes.weights_alone
+    aligned = align(systems, [chosen], "zero")
+    aligned = replace(
+        aligned, metrics=[chosen], tables=tables,
+        runs=dict(zip(SIDES, tables.rights, strict=True)), policies=policies, weights=weights,
+        attributes=look_up_attributes(attributes, aligned.queries, [chosen]),
+    )  # fmt: skip
+    gaps = [gap._replace(baseline=renamed[0], system=renamed[1])
+            for gap in find_gaps(aligned, [SIDES])]  # fmt: skip
+    bounds = find_bounds(aligned, [chosen]) if gaps else None
+    if bounds is not None:
+        summary = summary.with_columns(
+            pl.lit(value_of(bounds, side, chosen, column), pl.Float64).alias(f"{name}_{side}")
+            for name, column in _CONDENSED.items() for side in SIDES
+        )  # fmt: skip
+        called = dict(zip(SIDES, renamed, strict=True))
+        bounds = bounds.with_columns(pl.col("system").replace(called))
     return Diff(
-        summarise_change(chosen, averages[0], averages[1], per_query),
+        summary,
         per_query,
         describe_movers(moved, described),
         lists.documents(moved[QUERY], *SIDES, int(depth), described),
         int(depth),
-        lacks(systems, [chosen]),
-        says_every_relevant(before.ledger),
+        lacking,
+        [*((None, c) for c in describe_gaps(gaps, bounds)), *caveats_of_systems(systems, lacking)],
     ).named(*renamed)
 
 
@@ -256,7 +292,9 @@ class Diff(Exported):
 
     summary: one row: metric, mean_a, mean_b (as `evaluate` averages each run), difference
         (mean_b − mean_a), and of how many queries b is better (wins), neither (ties) or a (losses),
-        how many have no value in one run or in both (undefined), and all of them (queries).
+        how many have no value in one run or in both (undefined), and all of them (queries). If the
+        judged shares of the runs lie apart, also both means over judged documents alone
+        (condensed_a, condensed_b), and bounds (lower_a, …).
     per_query: query_id, a, b, delta (b − a) and better ("b", "a", "same", or null where undefined),
         in byte order of query_id; with weights also weight and weighted (delta × weight).
     movers: the queries of per_query that changed most, the largest change first (with weights: the
@@ -267,7 +305,7 @@ class Diff(Exported):
         come last. With titles also title.
     k: how deep documents were looked at.
     lacks: how many judged queries each run lacks, and what became of them.
-    every_relevant: all judged documents count as relevant, of several grades, and nobody said so.
+    caveats: what could mislead a reader.
     names: what the runs are called. Where they have names, these stand for a and b: in the columns
         of per_query and movers, in better, and in the ranks of documents ("rank_bm25").
 
@@ -282,7 +320,8 @@ class Diff(Exported):
     documents: pl.DataFrame
     k: int
     lacks: Sequence[Lack] = ()
-    every_relevant: bool = False
+    # with the run that it is about ("a" or "b"); None: both
+    by_side: Sequence[tuple[str | None, Caveat]] = ()
     names: tuple[str, str] = SIDES
 
     def named(self, a: str, b: str) -> Self:
@@ -306,6 +345,12 @@ class Diff(Exported):
             lacks=[replace(lack, system=called[lack.system]) for lack in self.lacks],
             names=new,
         )
+
+    @property
+    def caveats(self) -> list[Caveat]:
+        """Return what could mislead a reader of the numbers: code, value and text."""
+        called: dict[str, str] = dict(zip(SIDES, self.names, strict=True))
+        return [caveat.about(side and called[side]) for side, caveat in self.by_side]
 
     @property
     def ranks(self) -> tuple[str, str]:
@@ -341,9 +386,29 @@ class Diff(Exported):
         words = [plain_text(name, _LONGEST) for name in (BETTER, *attributes)]
         numbers = [plain_text(name, _LONGEST) for name in (*self.names, DELTA)]
         notes = [self._counted, *map(str, self.lacks)]
-        notes += [EVERY_RELEVANT] if self.every_relevant else []
+        notes += self.condensed
         table = Table.from_texts([QUERY], numbers, rows, more_words=words)
-        return [*map(Note, notes), *([table] if rows else [])]
+        return [*map(Note, notes), *warning_notes(self.caveats), *([table] if rows else [])]
+
+    @property
+    def condensed(self) -> list[str]:
+        """Describe both means over judged documents alone, and bounds, if judged shares differ."""
+        if "condensed_a" not in self.summary.columns:
+            return []
+        (row,) = self.summary.to_dicts()
+        alone, low, high = (
+            [number_text(row[f"{name}_{side}"]) for side in SIDES] for name in _CONDENSED
+        )
+        known = [row[f"{name}_{side}"] is not None for name in _CONDENSED for side in SIDES]
+        told = [f"over judged documents alone: {' → '.join(alone)}"]
+        return (
+            told
+            if not all(known)
+            else [
+                *told,
+                f"whatever the unjudged ones are: {low[0]} to {high[0]} → {low[1]} to {high[1]}",
+            ]
+        )
 
     @property
     def _headline(self) -> str:
@@ -359,7 +424,7 @@ class Diff(Exported):
 
     @property
     def _counted(self) -> str:
-        wins, ties, losses, undefined, queries = self.summary.row(0)[4:]
+        wins, ties, losses, undefined, queries = self.summary.row(0)[4:9]
         name = plain_text(self.names[1], _LONGEST)
         text = (
             f"{number_of(queries, 'query')}: {wins:,} better in {name}, "

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_args
 
 import numpy as np
+import polars as pl
 
 from rankframe.core.arrays import Flags, Floats, Ints
+from rankframe.core.caveats import MOST_PERMUTATIONS, Caveat, find_caveat
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Comparing, Intervals, Test
@@ -82,33 +84,70 @@ class Setup:
         """Return the number of queries below which nothing is called significant."""
         return count_needed_queries(self.level)
 
-    def out_of_reach(self, tests: int, families: int) -> str:
-        """Explain that so many tests need more permutations to find anything; "" if they do not.
+    def _needed_permutations(self, tests: int, families: int) -> int:
+        """Return the least number of permutations with which one of so many tests may succeed.
 
         `families` is the number of metrics × slices that the tests are of.
         """
-        correction, count = self.comparing.correction, self.comparing.permutations
         factor = families if self.significance.over_pairs else tests
-        factor = factor if correction in FAMILYWISE else 1
-        if not self.significance.draws or factor / (count + 1) < self.level:
-            return ""
-        return (
-            f"{count:,} permutations give no p below {1 / (count + 1):.2g}, which corrected "
-            f"({correction}, {factor:,} at once) is not below {self.level:g}: nothing can be "
-            f"significant with fewer than {math.floor(factor / self.level):,} permutations"
+        factor = factor if self.comparing.correction in FAMILYWISE else 1
+        return math.floor(factor / self.level) if self.significance.draws else 0
+
+    def with_enough_permutations(self, tests: int, families: int) -> Setup:
+        """Return this setup with as many permutations as the correction needs, if there is a way.
+
+        Twice the least number leaves room for p values between the smallest ones.
+        """
+        needed = self._needed_permutations(tests, families)
+        if not self.comparing.permutations < needed <= MOST_PERMUTATIONS:
+            return self
+        permutations = min(2 * needed, MOST_PERMUTATIONS)
+        return replace(self, comparing=replace(self.comparing, permutations=permutations))
+
+    def find_caveats(self, tests: int, families: int, queries: int) -> Iterator[Caveat]:
+        """Yield what could mislead a reader of so many tests over so many queries."""
+        test = self.comparing.test
+        yield from find_caveat(
+            "too_few_permutations",
+            self._needed_permutations(tests, families),
+            tests=tests,
+            correction=self.comparing.correction,
+            most=MOST_PERMUTATIONS,
         )
+        if not self.significance.of_means and tests:
+            hypothesis = self.significance.hypothesis
+            yield from find_caveat("median_test", queries, test=test, hypothesis=hypothesis)
+
+    def find_contradictions(self, table: pl.DataFrame) -> Iterator[Caveat]:
+        """Yield a caveat if significant differences have intervals that contain 0.
+
+        Of a test of means beside a bootstrap interval, such differences are only a close call.
+        """
+        if self.significance.of_means and self.intervals.ci != "t":
+            return
+        contains_0 = (pl.col("ci_low") <= 0) & (pl.col("ci_high") >= 0)
+        rows = table.filter("significant", contains_0, pl.col("difference") != 0)
+        for row in rows.head(1).to_dicts():
+            named = {name: row[name] for name in ("metric", "system", "baseline")}
+            test = self.comparing.test
+            yield from find_caveat("test_contradicts_interval", rows.height, test=test, **named)
 
     def described(self) -> dict[str, str]:
         """Describe the setup for the ledger."""
-        test: str = self.comparing.test
+        test = f"{self.comparing.test}, hypothesis: {self.significance.hypothesis}"
         if self.significance.draws:
             count = self.comparing.permutations
             test += f", {count:,} permutations, seed {self.intervals.seed}"
-        p = "p" if self.comparing.correction == "none" else "corrected p"
+        correction: str = self.comparing.correction
+        p = "p" if correction == "none" else "corrected p"
+        if self.significance.over_pairs:
+            by_number = ", over metrics and slices by their number"
+            more = {"none": "", "bh": ", then by bh"}.get(correction, by_number)
+            correction, p = f"over pairs by the test{more}", "corrected p"
         return {
             "baseline": self.baseline or "none: every pair is compared",
             "test": test,
-            "correction": self.comparing.correction,
+            "correction": correction,
             "significant": f"{p} below {self.level:g}",
             "fewest_queries": f"{self.fewest}: with fewer, nothing is called significant",
             "unpaired": self.comparing.unpaired,

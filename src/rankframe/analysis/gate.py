@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,10 +17,20 @@ from rankframe.analysis.differences import Row
 from rankframe.analysis.document_comparison import list_exposures
 from rankframe.analysis.gap_comparison import AlignedGaps
 from rankframe.analysis.gate_rules import Demands, Measured, Rule, read_demands
+from rankframe.analysis.judged_shares import (
+    CONDENSED,
+    JudgedGap,
+    describe_gaps,
+    find_bounds,
+    find_gaps,
+    value_of,
+)
 from rankframe.analysis.stored import Names, read_systems, refuse_unknown
-from rankframe.analysis.systems import MANY, Runs, Subset, System, Systems
+from rankframe.analysis.systems import Runs, Subset, System, Systems
+from rankframe.analysis.unjudged import has_bounds
 from rankframe.analysis.verdict import BASELINE, CANDIDATE, CHECK_SCHEMA, Verdict
 from rankframe.core.arrays import Flags
+from rankframe.core.caveats import CAVEATS
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import (
@@ -33,7 +44,6 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.engine.evaluation import RUN_FRAMES
-from rankframe.engine.ledger import says_every_relevant
 from rankframe.io.inputs import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.exact import exact_sum
@@ -80,7 +90,8 @@ def gate(
             for more than a change; "at least" and "at most" look at the value itself. "per locale"
             asks it of every slice. "gap(ndcg@10, by=group): …" is about a gap between slices, of
             which less is better. Where more than 1% of queries are undefined for one side only,
-            nothing is decided, unless the rule says "where both are defined".
+            nothing is decided, unless the rule says "where both are defined". Nor is it where the
+            judged shares of both sides lie apart, and unjudged documents could turn the answer.
         metrics: your own metrics that rules may name: expressions with a name, or what `rf.metric`
             makes of one, which says in which direction it is better.
         min_queries: with fewer queries nothing is decided (default: 30; such a slice is skipped).
@@ -144,13 +155,22 @@ def decide_pair(
     lacks = [replace(lack, system=roles[lack.system]) for lack in systems.lacks
              if lack.system in roles]  # fmt: skip
     by_name = {role: systems.by_name[name] for name, role in roles.items()}
-    verdict = _decide(replace(systems, by_name=by_name, lacks=lacks), demands, unpaired)
+    runs = {role: systems.runs[name] for name, role in roles.items()}
+    caveats = [(roles.get(name or ""), caveat) for name, caveat in systems.caveats
+               if name is None or name in roles]  # fmt: skip
+    pair = replace(systems, by_name=by_name, runs=runs, lacks=lacks, caveats=caveats)
+    verdict = _decide(pair, demands, unpaired)
     return verdict.named(baseline=names[0], candidate=names[1])
 
 
 def _decide(systems: Systems, demands: Demands, unpaired: Unpaired) -> Verdict:
     """Check every rule on a baseline and a candidate."""
     checks = [check for rule in demands.rules for check in _check_rule(rule, systems, demands)]
+    caveats, bounds = [], None
+    if judged_gaps := find_gaps(systems, [(BASELINE, CANDIDATE)]):
+        bounds = find_bounds(systems, [gap.metric for gap in judged_gaps])
+        checks = [_check_judged(check, systems, demands, bounds) for check in checks]
+    caveats = [*((None, caveat) for caveat in describe_gaps(judged_gaps, bounds)), *systems.caveats]
     return Verdict(
         pl.DataFrame(checks, schema=CHECK_SCHEMA),
         {
@@ -160,11 +180,11 @@ def _decide(systems: Systems, demands: Demands, unpaired: Unpaired) -> Verdict:
             "unpaired_done": systems.unpaired_note,
             "missing": {lack.system: lack.queries for lack in systems.lacks},
             "without_attributes": systems.attributes.absent,
-            "every_relevant": any(says_every_relevant(s.ledger) for s in systems.by_name.values()),
             "min_queries": demands.min_queries,
             **{f"min_judged@{depth}": share for depth, share in demands.min_judged.items()},
         },
         systems.lacks,
+        caveats,
     )
 
 
@@ -256,7 +276,7 @@ def _check_subset(
     if (
         anywhere >= demands.min_queries
         and not rule.where_both
-        and lone_baseline + lone_candidate > MANY * anywhere
+        and lone_baseline + lone_candidate > CAVEATS["undefined_differ"].threshold * anywhere
     ):
         doubt = one_sided
     elif queries < demands.min_queries:
@@ -285,6 +305,69 @@ def _check_subset(
         "undefined_candidate": lone_baseline,
         "reason": _join(str(check["reason"]), one_sided),
     }
+
+
+def _check_judged(
+    check: dict[str, Any], systems: Systems, demands: Demands, bounds: pl.DataFrame | None
+) -> dict[str, Any]:
+    """Leave a check undecided if grades of unjudged documents could turn its answer around."""
+    rule = next(rule for rule in demands.rules if rule.text == check["rule"])
+    metric = next(metric for metric in systems.metrics if metric.label == check["metric"])
+    rows = next(
+        (s.rows for s in systems.subsets if (s.by, s.name) == (check["by"], check["slice"])), None
+    )
+    gaps = find_gaps(replace(systems, metrics=[metric]), [(BASELINE, CANDIDATE)], rows)
+    if not gaps or not rule.against_baseline or check["change"] is None:
+        return check
+    gap = gaps[0]
+    check = check | {"judged_baseline": gap.judged_baseline, "judged": gap.judged}
+    if check["status"] not in ("pass", "fail"):
+        return check
+    passed = check["status"] == "pass"
+    if bounds is None or check["by"] is not None:
+        # Without bounds, only the answer against which judgments speak is believed.
+        turned = has_bounds(metric) and passed != gap.favours_baseline
+        where = "the stored run is not at hand" if bounds is None else "in slices this is not known"
+        changes = f"{where}, so that nobody can say what they would change"
+    else:
+        check |= {
+            name: value_of(bounds, CANDIDATE, metric, name)
+            for name in (CONDENSED, "lower_bound", "upper_bound")
+        }
+        if check["lower_bound"] is None:
+            return check
+        low, high = _bound_change(check, rule, metric, gap, bounds)
+        needed = rule.number + check["change"] - check["bound"]
+        turned = low < needed if passed else high >= needed
+        digits = "+.1%" if rule.relative else "+.4f"
+        least = f"{low:{digits}}" if math.isfinite(low) else "an unknown loss"
+        changes = f"whatever they are, the change is from {least} to {high:{digits}}"
+    if not turned:
+        return check
+    reason = f"judgments favour one side: {gap.shares}. Unjudged documents count as not relevant; "
+    measured = f"{check['change']:{'+.1%' if rule.relative else '+.4f'}} measured"
+    return check | {"status": "undecided", "reason": f"{reason}{changes} ({measured})"}
+
+
+def _bound_change(
+    check: dict[str, Any], rule: Rule, metric: Metric, gap: JudgedGap, bounds: pl.DataFrame
+) -> tuple[float, float]:
+    """Return the least and the largest change, whatever the grades of unjudged documents.
+
+    The bounds of a stored baseline are not known: what it may gain is unlimited if the judgments
+    favour the candidate, and otherwise ignored, as judgments favour the baseline.
+    """
+    before = [value_of(bounds, BASELINE, metric, name) for name in ("lower_bound", "upper_bound")]
+    known = [value for value in before if value is not None] or [check["baseline_value"]]
+    after = [check["lower_bound"], check["upper_bound"]]
+    sign = 1.0 if metric.higher_is_better else -1.0
+    changes = [
+        sign * (value - base) / (abs(base) if rule.relative else 1.0)
+        for value, base in product(after, known)
+        if base or not rule.relative
+    ]
+    unknown = None in before and not gap.favours_baseline
+    return -math.inf if unknown else min(changes), max(changes)
 
 
 def _describe_one_sided(rule: Rule, queries: pl.Series, alone: Flags) -> str:

@@ -15,6 +15,7 @@ import polars as pl
 
 from rankframe.analysis.differences import AlignedValues
 from rankframe.core.arrays import Flags, Ints
+from rankframe.core.caveats import Caveat, caveats_of, find_caveat, without_silenced
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import Option, number_of
@@ -223,9 +224,22 @@ class Systems:
     subsets: Sequence[Subset] = ()
     # the same, and the slices of gaps
     slices: Sequence[Subset] = ()
-    # what was evaluated, if anything was
+    # what was evaluated, if anything was: the judgments and runs, and the runs by name
     tables: Held | None = None
+    runs: Mapping[str, InputTable] = field(default_factory=dict)
+    # how they were evaluated, and the weights of queries
+    policies: Policies = Policies()  # noqa: RUF009 (frozen)
+    weights: Attributes | None = None
+    # what could mislead a reader, with the system that it is about; None: with all
+    caveats: Sequence[tuple[str | None, Caveat]] = ()
     _values: dict[str, AlignedValues] = field(init=False, default_factory=dict)
+
+    @property
+    def at_hand(self) -> bool:
+        """Tell whether runs can be read again, and matched in memory."""
+        rereadable = all(run.seekable or run.cache is not None for run in self.runs.values())
+        is_whole = self.tables is not None and max(self.tables.partitions, default=1) == 1
+        return bool(self.runs) and rereadable and is_whole
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -345,8 +359,6 @@ def _share_denominators(systems: dict[str, System]) -> None:
 # Judged queries that a run lacks -----------------------------------------------------------------
 
 MISSING = "queries_missing"
-# Above this share of the queries, missing ones are warned of.
-MANY = 0.01
 # The share that both systems must have of the queries that either has.
 _LEAST_SHARED = 0.5
 
@@ -359,11 +371,6 @@ class Lack:
     queries: int
     judged: int
     done: str
-
-    @property
-    def many(self) -> bool:
-        """Tell whether they are so many that they move the averages."""
-        return self.queries > MANY * self.judged
 
     def __str__(self) -> str:
         share = self.queries / max(self.judged, 1)
@@ -386,6 +393,24 @@ def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack
                 )
             lacking.append(Lack(name, count, int(system.entry("qrels_queries")[0] or 0), done))
     return lacking
+
+
+def caveats_of_systems(
+    systems: Mapping[str, System], lacking: Iterable[Lack]
+) -> list[tuple[str | None, Caveat]]:
+    """Return the caveats of each system with its name; those of the judgments are said once."""
+    found: list[tuple[str | None, Caveat]] = []
+    for lack in lacking:
+        share = lack.queries / max(lack.judged, 1)
+        found += [
+            (lack.system, caveat) for caveat in find_caveat(MISSING, share, done=f"are {lack.done}")
+        ]
+    for name, system in systems.items():
+        listed = [] if system.ledger is None else without_silenced(caveats_of(system.ledger))
+        found += [(name, caveat) for caveat in listed if caveat.code != MISSING]
+    # The judgments are the same for all.
+    named = ((None if caveat.code == "all_relevant" else name, caveat) for name, caveat in found)
+    return list(dict.fromkeys(named))
 
 
 def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:

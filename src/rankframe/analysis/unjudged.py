@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any, Final
@@ -18,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.comparison import HOLE_COLUMNS
+from rankframe.analysis.systems import Systems
 from rankframe.core.arrays import Flags, Floats
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
@@ -29,7 +31,6 @@ from rankframe.engine.judged_metrics import (
     judged_plan,
 )
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.memory import Held
 from rankframe.engine.plan import Plan, compute_values, copy_values
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import RunMatches, WithHoles, unlisted_holes
@@ -48,31 +49,44 @@ def needs_documents(plan: Plan, policies: Policies) -> bool:
     return policies.ranks == "kept" or plan.whole_input or bool(plan.columns & {DOC, "tied_rank"})
 
 
-def with_bounds(
-    values: pl.DataFrame,
-    tables: Held,
-    names: Sequence[str],
-    metrics: Sequence[Metric],
-    policies: Policies,
-    attributes: Attributes | None,
-) -> pl.DataFrame:
+def with_bounds(values: pl.DataFrame, systems: Systems, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Add bounds and scenarios to the values over all queries."""
     if not metrics:
         return values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in HOLE_COLUMNS)
+    bounds = bound_systems(systems, metrics)
+    joined = values.join(bounds, on=["system", "metric"], how="left", maintain_order="left")
+    return joined.with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
+
+
+def has_bounds(metric: Metric) -> bool:
+    """Tell whether bounds of a metric can be known, for some policies and judgments."""
+    definition = metric.definition
+    return (
+        definition is not None
+        and metric.average != "micro"
+        and (definition.monotone or definition.name in ("average_precision", "ndcg"))
+    )
+
+
+def bound_systems(
+    systems: Systems, metrics: Sequence[Metric], *, judged_only: bool = False
+) -> pl.DataFrame:
+    """Return the bounds and scenarios of each system's run, with the columns system and metric.
+
+    `judged_only`: of the run without its unjudged documents.
+    """
+    assert systems.tables is not None  # callers see to it
+    policies = replace(systems.policies, judged_only=judged_only or systems.policies.judged_only)
     plan = judged_plan(metrics)
-    weights = None if attributes is None else attributes.weights_alone
     listed, bounds = needs_documents(plan, policies), []
-    for name, run in zip(names, tables.rights, strict=True):
+    for name, run in systems.runs.items():
         ids = DOC in plan.columns
         lookup = Lookup.from_inputs(
-            tables.left, run, policies, plan.columns, listed=listed, ids=ids
+            systems.tables.left, run, policies, plan.columns, listed=listed, ids=ids
         )
-        rows = bound_metrics(lookup.found(), metrics, policies=policies, attributes=weights)
+        rows = bound_metrics(lookup.found(), metrics, policies=policies, attributes=systems.weights)
         bounds.append(rows.with_columns(pl.lit(name).alias("system")))
-    joined = values.join(
-        pl.concat(bounds), on=["system", "metric"], how="left", maintain_order="left"
-    )
-    return joined.with_columns(pl.when(pl.col("by").is_null()).then(pl.col(HOLE_COLUMNS)))
+    return pl.concat(bounds)
 
 
 def bound_metrics(

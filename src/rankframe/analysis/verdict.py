@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from rankframe.analysis.systems import Lack
+from rankframe.core.caveats import Caveat
 from rankframe.core.messages import number_of
 from rankframe.core.table import (
     Cell,
@@ -26,7 +27,6 @@ from rankframe.core.table import (
     warning_notes,
 )
 from rankframe.core.wording import number_text, percent_text, signed_text
-from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.engine.result import Exported
 
 Status = Literal["pass", "fail", "undecided", "skipped"]
@@ -37,6 +37,8 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("confidence", "p_value"), pl.Float64),
     **dict.fromkeys(("queries", "undefined_baseline", "undefined_candidate"), pl.Int64),
     "differing": pl.Int64,
+    **dict.fromkeys(("judged_baseline", "judged", "condensed_value"), pl.Float64),
+    **dict.fromkeys(("lower_bound", "upper_bound"), pl.Float64),
     **dict.fromkeys(("status", "reason"), pl.String),
 }
 # Of what `to_json` writes: fields may be added to it; whatever else changes, changes this number.
@@ -58,8 +60,9 @@ class Verdict(Exported):
 
     checks: a row for each rule and slice: values, the change (in the direction that is better) and
         its lower confidence bound, how many queries were tested and how many were left out because
-        they are undefined for one side only, status ("pass", "fail", "undecided", "skipped") and
-        reason.
+        they are undefined for one side only; where more was judged of one side also the judged
+        shares, the candidate's value over judged documents alone and its bounds; status ("pass",
+        "fail", "undecided", "skipped") and reason.
     counted: what was compared, and what it takes to decide.
     names: what the baseline and the candidate are called.
 
@@ -72,6 +75,8 @@ class Verdict(Exported):
     counted: Mapping[str, Any]
     # judged queries that the baseline's or the candidate's run lacks
     lacks: Sequence[Lack] = ()
+    # what could mislead a reader, with the role of the system that it is about; None: of both
+    by_role: Sequence[tuple[str | None, Caveat]] = ()
     names: tuple[str, str] = (BASELINE, CANDIDATE)
 
     def named(self, *, baseline: str | None = None, candidate: str | None = None) -> Self:
@@ -82,14 +87,10 @@ class Verdict(Exported):
         return replace(self, lacks=lacks, names=names)
 
     @property
-    def every_relevant(self) -> bool:
-        """Return whether all judged documents count as relevant by default, of whatever grade."""
-        return bool(self.counted["every_relevant"])
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return the reasons to doubt the verdict."""
-        return [str(lack) for lack in self.lacks if lack.many]
+    def caveats(self) -> list[Caveat]:
+        """Return what could mislead a reader of the verdict: code, value and text."""
+        called: dict[str, str] = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
+        return [caveat.about(role and called[role]) for role, caveat in self.by_role]
 
     @property
     def status(self) -> Status:
@@ -126,8 +127,7 @@ class Verdict(Exported):
         if self.counted["unpaired"]:
             done = self.counted["unpaired_done"]
             line += f", {self.counted['unpaired']:,} not on both sides: {done}"
-        line += "".join(f", {lack}" for lack in self.lacks if not lack.many)
-        line += f", {EVERY_RELEVANT}" if self.every_relevant else ""
+        line += "".join(f", {lack}" for lack in self.lacks)
         if self.counted["without_attributes"]:
             line += f", {self.counted['without_attributes']:,} not in the frame of queries"
         return line + ")"
@@ -154,7 +154,7 @@ class Verdict(Exported):
                 "baseline": self.names[0],
                 "candidate": self.names[1],
                 "counted": dict(self.counted),
-                "warnings": self.warnings,
+                "caveats": [caveat._asdict() for caveat in self.caveats],
                 "checks": self.checks.to_dicts(),
             },
             indent=2,
@@ -163,7 +163,7 @@ class Verdict(Exported):
 
     def to_markdown(self) -> str:
         """Write a comment for a pull request: the verdict, a table for each rule, and reasons."""
-        warned = warning_notes(self.warnings)
+        warned = warning_notes(self.caveats)
         return as_markdown([self.note, *self.rule_tables(), *warned, *self.reasons])
 
     @property
@@ -244,9 +244,9 @@ class Verdict(Exported):
                 ElementTree.SubElement(case, kind, message=reason)
             out = ElementTree.SubElement(case, "system-out")
             out.text = f"baseline {row['baseline_value']}, now {row['value']}"
-        if self.warnings:
+        if self.caveats:
             output = ElementTree.SubElement(suite, "system-out")
-            warnings = "\n".join(f"Warning: {warning}." for warning in self.warnings)
+            warnings = "\n".join(f"Warning: {caveat}." for caveat in self.caveats)
             output.text = warnings.translate(_NO_XML)
         ElementTree.indent(suite)
         text = ElementTree.tostring(suite, encoding="unicode")
@@ -255,14 +255,14 @@ class Verdict(Exported):
     def _repr_html_(self) -> str:
         table = self.table()
         shown = table if self.sliced else table.without("slice")
-        return as_html([self.note, shown, *warning_notes(self.warnings)])
+        return as_html([self.note, shown, *warning_notes(self.caveats)])
 
     def __repr__(self) -> str:
         checks = []
         for row in self.checks.to_dicts():
             reason = f": {row['reason']}" if row["reason"] else ""
             checks.append(Note(f"{row['status']:<9}  {check_name(row)}{reason}"))
-        parts = [*checks, *warning_notes(self.warnings)]
+        parts = [*checks, *warning_notes(self.caveats)]
         return as_text(f"rankframe gate: {self.headline}", parts)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rankframe.cli import flags
 from rankframe.cli.inputs import open_inputs
 from rankframe.cli.options import Argument, Flag, Given, takes
-from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
+from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicies, Storage
 
@@ -48,7 +48,7 @@ def compare(sources: list[str], *, stored: bool, out: Output, how: Given) -> Non
     out.refuse_taken([judgments, *systems.values(), how.get("queries")], COMPARISON_FILES)
     with out.progress("comparing") as report:
         found = rf.compare(judgments, systems, progress=report, **how)
-    warn_if_every_relevant(found.every_relevant and not stored)
+    out.warn(found.caveats)
     bounds = [show.bounds_table(found)] if how["bounds"] else []
     out.deliver(
         found,
@@ -114,7 +114,7 @@ def diff(
     check_outputs([judgments, before, after, *tables], tables=[out.per_query, documents])
     with out.progress("comparing"):
         found = rf.diff(judgments, before, after, metrics[0], names=list(runs), **how)
-    warn_if_every_relevant(found.every_relevant)
+    out.warn(found.caveats)
     for target, name in ((out.per_query, "per_query"), (documents, "documents")):
         if target:
             about = {"frame": name, "metrics": found.summary["metric"].to_list(), "k": found.k}

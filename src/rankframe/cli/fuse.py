@@ -11,7 +11,7 @@ from rankframe.cli import flags
 from rankframe.cli.completion import methods
 from rankframe.cli.inputs import open_inputs
 from rankframe.cli.options import REQUIRED, Flag, Given, flags_of, takes
-from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
+from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
 from rankframe.core.options import Comparing, Intervals, SharedPolicies, Storage
@@ -152,7 +152,7 @@ def tune(sources: list[str], *, top: int, out: Output, how: Given) -> None:
     grid = parse_grid(how.pop("grid", ()))
     with out.progress("tuning") as report:
         found = rf.tune(judgments, runs, grid=grid, progress=report, **how)
-    warn_if_every_relevant(found.every_relevant)
+    out.warn(found.caveats)
     out.deliver(
         found,
         lambda: show.tuning_text(found, out.style, top),

@@ -10,7 +10,7 @@ import typer
 from rankframe.cli import flags
 from rankframe.cli.inputs import NOTHING, open_sources, runs_by_name, split_name
 from rankframe.cli.options import REQUIRED, Argument, Flag, Given, flags_of, takes
-from rankframe.cli.outputs import Output, check_outputs, warn_if_every_relevant
+from rankframe.cli.outputs import Output, check_outputs
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Comparing, SharedPolicies, Storage
 
@@ -93,7 +93,7 @@ def gate(
     The baseline: rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o main
 
     Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or
-    judgments).
+    judgments, or judgments that favour one side: docs/caveats.md).
     """
     import rankframe as rf
     from rankframe.io.outputs import write_file
@@ -112,7 +112,7 @@ def gate(
     with out.progress("deciding") as report:
         verdict = rf.gate(judgments, opened[-2], opened[-1], rules, progress=report, **how)
     verdict = verdict.named(baseline=before, candidate=name)
-    warn_if_every_relevant(verdict.every_relevant and bool(qrels))
+    out.warn(verdict.caveats)
     for target, text in ((json, verdict.to_json), (junit, verdict.to_junit)):
         if target:
             write_file(target, lambda path, text=text: path.write_text(text(), encoding="utf-8"))

@@ -203,13 +203,3 @@ def warn_if_not_held(max_memory: str) -> str:
     if why is not None:
         print(f"rankframe: {why}.", file=sys.stderr)
     return max_memory
-
-
-def warn_if_every_relevant(is_every: bool) -> None:
-    """Warn on stderr if every judged document is relevant."""
-    if is_every:
-        from rankframe.engine.ledger import EVERY_RELEVANT
-
-        print(
-            f"rankframe: {EVERY_RELEVANT}. Pass --rel to say from which grade on.", file=sys.stderr
-        )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 PREFIX: Final = "caveat_"
+# Tests that draw permutations draw as many as their correction needs, up to this number.
+MOST_PERMUTATIONS: Final = 100_000
 _silenced: ContextVar[frozenset[str]] = ContextVar("silenced", default=frozenset())
 
 
@@ -52,6 +54,10 @@ class Caveat(NamedTuple):
     def __str__(self) -> str:
         return f"{self.text} [{self.code}]"
 
+    def about(self, system: str | None) -> Caveat:
+        """Return this caveat with the name of a system in front; None: it is about all."""
+        return self if system is None else self._replace(text=f"{system}: {self.text}")
+
 
 CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     "ties": CaveatInfo(
@@ -80,18 +86,62 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "judged_differ": CaveatInfo(
         0.1,
-        "how far the judged shares of two systems lie apart",
-        "judgments favour a system: of the top {k}, {low:.0%} are judged for {worse} and "
-        "{high:.0%} for {better}, and unjudged documents count as not relevant. Over judged "
-        "documents alone, the change is {condensed:+.1%}",
+        "how far the judged shares of the top k of two systems lie apart",
+        "judgments favour {better}: of the top {k}, {high:.0%} are judged for {better} and "
+        "{low:.0%} for {worse}, and unjudged documents count as not relevant. {condensed}",
         "The judgments were probably made from the results of one system, for example from clicks. "
         "Judge what both systems retrieved, or decide by `judged_only=True` and by the bounds.",
     ),
     "queries_missing": CaveatInfo(
-        0.1,
+        0.01,
         "the share of judged queries that the run lacks",
-        "{value:.0%} of the judged queries are not in the run. They {done}",
+        "{value:.1%} of the judged queries are not in the run. They {done}",
         'Is this the right file, and was the job complete? `missing="skip"` leaves them out.',
+    ),
+    "undefined_differ": CaveatInfo(
+        0.01,
+        "the share of queries in which a metric is undefined for some of the compared systems only",
+        "{metric} is undefined for some systems only in {value:.1%} of the queries. They are left "
+        "out for all",
+        "See `undefined` in the table. A system that lost its answers may look no worse on the "
+        "rest: compare a metric that is defined in every query, too.",
+    ),
+    "few_queries": CaveatInfo(
+        0,
+        "how many queries `tune` lacks to have 30",
+        "{queries} to tune by: too few to say much of others",
+        "Judge more queries.",
+    ),
+    "median_test": CaveatInfo(
+        99,
+        'the number of queries, with `test="wilcoxon"` or `"sign"`',
+        "the {test} test does not test the mean that is shown, but {hypothesis}. With "
+        "{value:,.0f} queries it finds a difference in shape alone",
+        'Use `test="t"` or `"randomisation"`, whose hypothesis is equal means '
+        "([simulated](statistics.md#tests-between-distributions-of-different-shapes)).",
+    ),
+    "test_contradicts_interval": CaveatInfo(
+        0,
+        "the number of significant differences whose interval contains 0",
+        "{value:,.0f} significant by the {test} test, whose intervals contain 0, such as {metric} "
+        "of {system} against {baseline}: test and interval are about different things",
+        "Do not call such a difference an improvement of the mean: the interval is about the mean, "
+        "the test about its own hypothesis, which the output names.",
+    ),
+    "too_few_permutations": CaveatInfo(
+        MOST_PERMUTATIONS,
+        "how many permutations a test that draws them needs before anything can be significant "
+        "after correction",
+        "nothing can be significant: {tests:,} tests, corrected together ({correction}), need "
+        "{value:,.0f} permutations, and rankframe draws at most {most:,}",
+        'Use `test="t"`, which draws nothing, or `correction="bh"`. Or make fewer tests: name a '
+        "`baseline`, or compare fewer systems, metrics or slices.",
+    ),
+    "judgments_changed": CaveatInfo(
+        0,
+        "the number of results in a history whose judgments differ from those of the result before",
+        "judgments changed between results: values are no trend",
+        "Evaluate the older runs again, with the new judgments.",
     ),
     "unknown_documents": CaveatInfo(
         0.5,
@@ -140,9 +190,17 @@ def find_caveat(code: str, value: float | None, **facts: object) -> Iterator[Cav
 
 
 def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
-    """Return the caveats that a ledger lists, in order."""
-    rows = ledger.filter(ledger["item"].str.starts_with(PREFIX)).select("item", "value", "note")
-    return [Caveat(item.removeprefix(PREFIX), *rest) for item, *rest in rows.rows()]  # allowed: few
+    """Return the caveats that a ledger lists, in order; those of one system begin with its name."""
+    found = []
+    for row in ledger.filter(ledger["item"].str.starts_with(PREFIX)).to_dicts():
+        caveat = Caveat(row["item"].removeprefix(PREFIX), row["value"], row["note"])
+        found.append(caveat.about(row.get("system")))
+    return found
+
+
+def without_silenced(caveats: Iterable[Caveat]) -> list[Caveat]:
+    """Leave out caveats that are silenced: stored results may list them."""
+    return [caveat for caveat in caveats if caveat.code not in _silenced.get()]
 
 
 def warn_of(caveats: Iterable[Caveat]) -> None:

@@ -549,7 +549,7 @@ class Policies(Options):
     )
     silence: Sequence[str] | None = option(
         None,
-        "Leave out a caveat, by its code (repeatable).",
+        "Leave out a caveat of docs/caveats.md, by code (repeatable).",
         ledger=None,  # it changes no number
         check=_CODES,
     )

@@ -441,7 +441,6 @@ class RunEvaluation(Evaluation):
         judged = judged_items(
             counts,
             subtopics=None if qrels is None else qrels.mapping.get(GROUP),
-            rel=self.policies.rel,
             retrieved=self.retrieved is not None,
         )
         return [*judged, *column_items(run, "run"), *retrieved]

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import polars as pl
 
+from rankframe.core.caveats import Caveat, find_caveat, warn_of
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, listing, shown
 from rankframe.core.options import StorageSettings, check_choice, check_list, takes_options
@@ -68,6 +69,7 @@ def history(
     if order == "date":
         frames.sort(key=_date)
     found = pl.concat(_compared(frames))
+    warn_of(history_caveats(found))
     if metrics is None:
         return found
     alone = isinstance(metrics, str)
@@ -78,6 +80,12 @@ def history(
             hint = did_you_mean(metric, available) or f"They have {listing(available)}."
             raise OptionError(f"no result has {shown(metric)}. {hint}")
     return found.filter(pl.col("metric").is_in(requested))
+
+
+def history_caveats(points: pl.DataFrame) -> list[Caveat]:
+    """Return what could mislead a reader of a history."""
+    changed = points.filter(same_judgments=False)["result"].n_unique()
+    return list(find_caveat("judgments_changed", changed))
 
 
 def _by_name(results: Any) -> dict[str, Stored]:

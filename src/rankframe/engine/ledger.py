@@ -197,8 +197,6 @@ class PairCounts(Counts):
 
 
 POLICY = "policy_"
-_ALL_RELEVANT = "all_judged_relevant"
-EVERY_RELEVANT = "every judged document counts as relevant, whatever its grade"
 # The item whose note tells the judgments from others.
 FINGERPRINT = "qrels_fingerprint"
 # The end of items whose note says what orders a run.
@@ -229,15 +227,12 @@ def evaluated_item(counts: RunCounts) -> Item:
     return "queries_evaluated", counts.evaluated, "queries in the per-query results"
 
 
-def judged_items(
-    counts: RunCounts, *, subtopics: str | None, rel: float | None, retrieved: bool
-) -> list[Item]:
+def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -> list[Item]:
     """List what was counted of a run against judgments.
 
     Args:
         counts: of all queries.
         subtopics: the column of the judgments that says what they are about.
-        rel: the grade from which documents are relevant, where somebody chose one.
         retrieved: whether metrics look at documents of unjudged queries, too.
     """
     shared = counts.qrels_queries - counts.missing
@@ -267,7 +262,6 @@ def judged_items(
     if counts.fingerprint is not None:
         items.append((FINGERPRINT, None, str(counts.fingerprint)))
     units, by = counts.run_units, "" if subtopics is None else f", by {subtopics!r}"
-    all_relevant = rel is None and counts.below_best and not counts.nonrelevant
     return items + _counted_items(
         ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores"),
         ("queries_renumbered", counts.renumbered, _RENUMBERED),
@@ -278,11 +272,6 @@ def judged_items(
         ("qrels_documents", counts.documents, _BEST_GRADE),
         ("qrels_ungrouped", counts.without_subtopic or None, "judgments that are about no group"),
         ("queries_without_attributes", counts.absent or None, _ABSENT),
-        (
-            _ALL_RELEVANT,
-            counts.qrels_rows if all_relevant else None,
-            f"{EVERY_RELEVANT}: rel= (--rel) says from which grade on",
-        ),
     )
 
 
@@ -385,8 +374,3 @@ def column_items(run: InputTable, name: str) -> list[Item]:
         note = f"not looked at: {listing(run.unused)}"
         items.append((f"{name}_columns_unused", len(run.unused), note))
     return items
-
-
-def says_every_relevant(ledger: pl.DataFrame | None) -> bool:
-    """Return whether all judged documents, of several grades, count as relevant by default."""
-    return ledger is not None and _ALL_RELEVANT in ledger["item"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from rankframe.analysis.comparison import HOLE_COLUMNS, WARNING, Comparison
+from rankframe.analysis.comparison import HOLE_COLUMNS, Comparison
+from rankframe.core.caveats import PREFIX
 from rankframe.core.table import Cell, Table
 from rankframe.core.wording import count_text, number_text, share_text
 from rankframe.engine.ledger import POLICY
@@ -25,13 +26,14 @@ def number_cell(value: float | None, text: str | None = None) -> Cell:
 
 
 def ledger_table(ledger: pl.DataFrame) -> Table:
-    """Return what was counted, without policies and warnings: a column for each system.
+    """Return what was counted, without policies and caveats: a column for each system.
 
     The column `all` has entries that belong to no system.
     """
     if "system" not in ledger.columns:
         ledger = ledger.with_columns(system=pl.lit(None, pl.String))
-    skipped = pl.col("item").str.starts_with(POLICY) | (pl.col("item") == WARNING)
+    item = pl.col("item")
+    skipped = item.str.starts_with(POLICY) | item.str.starts_with(PREFIX)
     ledger = ledger.filter(~skipped).unique(["system", "item"], keep="first", maintain_order=True)
     systems = ledger["system"].unique(maintain_order=True).to_list()
     rows = []

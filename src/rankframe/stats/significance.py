@@ -125,6 +125,9 @@ class SignificanceTest:
     """Describe a paired test between systems."""
 
     p_values: TestFunction
+    # the null hypothesis, and whether it is about the means that are shown
+    hypothesis: str = "equal means"
+    of_means: bool = True
     takes: Takes = "any average"
     # It draws queries and needs all of them: an undefined query has 0 above and below.
     draws: bool = False
@@ -330,12 +333,17 @@ def _orders(origins: Hashes, systems: int, replicates: int, seed: int, first: in
     return np.moveaxis(np.argsort(drawn, axis=2, kind="stable"), 2, 0)
 
 
+_EXCHANGEABLE = "equal means (strictly: exchangeable systems)"
 TESTS: dict[str, SignificanceTest] = {
     "t": SignificanceTest(each_pair(t)),
-    "wilcoxon": SignificanceTest(each_pair(wilcoxon), takes="plain means"),
-    "sign": SignificanceTest(each_pair(sign), takes="plain means"),
-    "randomisation": SignificanceTest(randomisation, draws=True),
-    "tukey": SignificanceTest(tukey, takes="means", draws=True, over_pairs=True),
+    "wilcoxon": SignificanceTest(
+        each_pair(wilcoxon), "differences symmetric around 0", of_means=False, takes="plain means"
+    ),
+    "sign": SignificanceTest(
+        each_pair(sign), "as many wins as losses", of_means=False, takes="plain means"
+    ),
+    "randomisation": SignificanceTest(randomisation, _EXCHANGEABLE, draws=True),
+    "tukey": SignificanceTest(tukey, _EXCHANGEABLE, takes="means", draws=True, over_pairs=True),
 }
 
 

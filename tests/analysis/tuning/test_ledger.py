@@ -19,7 +19,7 @@ def test_each_run_has_its_counts_and_judgments_theirs(message) -> None:
     assert found.count("run0_rows") == sum(map(len, runs["run0"].values()))
     assert found.count("run1_queries_missing") == 1
     assert found.note("run0_order")
-    assert found.note("policy_test") == "t"
+    assert found.note("policy_test") == "t, hypothesis: equal means"
     assert found.note("policy_seed") == ""
     assert "policy_unpaired" not in items
     message(found.note("policy_folds"))
@@ -28,17 +28,24 @@ def test_each_run_has_its_counts_and_judgments_theirs(message) -> None:
 def test_what_is_doubtful_is_warned_of() -> None:
     qrels, runs = data(4, queries=40)
     few = {**runs, "run0": {q: of for q, of in runs["run0"].items() if q < "q35"}}
-    assert not any("to tune by" in one for one in rf.tune(qrels, runs, **FAST).warnings)
+
+    def texts(**options: Any) -> list[str]:
+        return [caveat.text for caveat in rf.tune(qrels, few, **FAST, **options).caveats]
+
+    codes = [caveat.code for caveat in rf.tune(qrels, runs, **FAST).caveats]
+    assert "few_queries" not in codes
     left = len(qrels) - len(few["run0"])
-    said = f"run0 lacks {left} of 40 judged queries ({left / 40:.1%}): "
-    assert said + "scored 0" in rf.tune(qrels, few, **FAST).warnings
-    assert said + "left out for all" in rf.tune(qrels, few, **FAST, missing="skip").warnings
+    said = f"run0: {left / 40:.1%} of the judged queries are not in the run. They are "
+    assert said + "scored 0" in texts()
+    assert said + "left out for all" in texts(missing="skip")
     drawn = rf.tune(qrels, runs, **FAST, test="randomisation", permutations=100, confidence=0.99)
-    assert any("100 permutations" in one for one in drawn.warnings)
+    assert "600 permutations" in drawn.note("policy_test")
 
 
 def test_every_document_relevant_is_said() -> None:
     qrels = {f"q{n}": {"a": 1, "b": 2} for n in range(6)}
     run = {q: {"a": 2.0, "b": 1.0} for q in qrels}
-    assert rf.tune(qrels, {"x": run, "y": run}, **FAST).every_relevant
-    assert not rf.tune(qrels, {"x": run, "y": run}, **FAST, rel=2).every_relevant
+    codes = [caveat.code for caveat in rf.tune(qrels, {"x": run, "y": run}, **FAST).caveats]
+    assert "all_relevant" in codes
+    chosen = rf.tune(qrels, {"x": run, "y": run}, **FAST, rel=2)
+    assert "all_relevant" not in [caveat.code for caveat in chosen.caveats]

@@ -42,7 +42,7 @@ def test_a_comparison_has_bounds_and_a_ledger(found: rf.Comparison) -> None:
 
 def test_a_comparison_goes_into_other_programs(found: rf.Comparison) -> None:
     told = json.loads(show.comparison_text(found, "json"))
-    assert list(told) == ["table", "systems", "ledger"]
+    assert list(told) == ["caveats", "table", "systems", "ledger"]
     assert pl.read_csv(show.comparison_text(found, "csv").encode()).height == found.table.height
 
 
@@ -56,7 +56,7 @@ def test_a_change_shows_its_documents(
     same = rf.diff(qrels, run, run, "mrr@2")
     assert "No query moved." in text(show.diff_tables(same))
     assert list(json.loads(show.diff_text(change, style="json"))) == [
-        "runs", "summary", "movers", "documents",
+        "runs", "caveats", "summary", "movers", "documents",
     ]  # fmt: skip
     assert show.diff_text(change, style="csv").startswith("query_id,")
 

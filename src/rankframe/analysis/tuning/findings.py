@@ -14,12 +14,16 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.compare import correct_rows
-from rankframe.analysis.comparison import WARNING
+from rankframe.analysis.comparison import HOLE_COLUMNS
 from rankframe.analysis.differences import AlignedValues, Row, Setup, draw_replicates
 from rankframe.analysis.fusion.options import FusionPolicies
-from rankframe.analysis.systems import Systems
+from rankframe.analysis.judged_shares import CONDENSED, JudgedGap, describe_gaps
+from rankframe.analysis.systems import Systems, caveats_of_systems
+from rankframe.analysis.tuning.choice import Choice, draw_errors
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
+from rankframe.core.arrays import Floats
+from rankframe.core.caveats import PREFIX, find_caveat
 from rankframe.core.columns import QUERY
 from rankframe.core.messages import number_of
 from rankframe.core.options import SharedPolicies
@@ -28,7 +32,7 @@ from rankframe.engine.ledger import LEDGER_SCHEMA, POLICY
 from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, hash_ids
-from rankframe.stats.intervals import finish_average
+from rankframe.stats.intervals import around, finish_average, t_interval
 
 # The types of columns; all other columns are Float64.
 _TYPES: dict[str, Any] = {
@@ -49,7 +53,7 @@ TUNED, BEST_RUN, RRF = "tuned", "best_run", "rrf"
 HINDSIGHT = "best_run_of_all"
 # Items of a run's ledger: some are equal for all runs, the others are its own.
 _SHARED = ("qrels_rows", "qrels_queries", "queries_without_relevant", "qrels_fingerprint",
-           "all_judged_relevant")  # fmt: skip
+           )  # fmt: skip
 _OWN = {"run_rows": "rows", "run_queries": "queries", "queries_missing": "queries_missing",
         "run_order": "order"}  # fmt: skip
 
@@ -66,6 +70,8 @@ class Findings:
     runs: Mapping[str, QueryValues]
     rrf: tuple[str, QueryValues]
     setup: Setup
+    # runs of which one is judged more than another, and their values over judged documents alone
+    judged: tuple[Sequence[JudgedGap], pl.DataFrame | None] = ((), None)
 
     @cached_property
     def _averages(self) -> list[list[float]]:
@@ -145,7 +151,11 @@ class Findings:
             single = values.system_row(i, self.setup.intervals)
             interval = {column: single[column] for column in _INTERVAL}
             rows.append({"run": name, **interval, "folds": self.chosen_runs.count(i)})
-        return _table(rows)
+        table, bounds = _table(rows), self.judged[1]
+        if bounds is None:
+            return table
+        columns = bounds.select(pl.col("system").alias("run"), CONDENSED, *HOLE_COLUMNS)
+        return table.join(columns, on="run", how="left", maintain_order="left")
 
     def against(self) -> pl.DataFrame:
         """Test the tuned fusion, out of fold, against the best single run and plain RRF.
@@ -171,13 +181,55 @@ class Findings:
                 "baseline": baselines[system],
                 "single": system != RRF,
                 **values.pair_row(*pair, self.setup.intervals, p_value),
+                **self._interval(values, pair, system, systems[system]),
             }
             for system, pair, p_value in zip(baselines, pairs, p_values, strict=True)
         ]
         gain = pl.col("difference") * (1 if self.metric.higher_is_better else -1)
-        improved = (pl.col("significant") & (gain > 0)).fill_null(value=False)
+        contains_0 = (pl.col("ci_low") <= 0) & (pl.col("ci_high") >= 0)
+        improved = (
+            pl.col("significant") & (gain > 0) & ~contains_0.fill_null(value=False)
+        ).fill_null(value=False)
         table = correct_rows(_table(rows), self.setup)
         return table.with_columns(improved=improved).select(AGAINST_COLUMNS)
+
+    def _interval(
+        self, values: AlignedValues, pair: tuple[int, int], system: str, reference: Terms
+    ) -> Row:
+        """Return the interval of a gain out of fold, with the error of choosing in every fold."""
+        difference, intervals = values.difference(*pair), self.setup.intervals
+        if difference is None or intervals.ci is None:
+            return {}
+        runs = [run.terms for run in self.runs.values()]
+        among = (
+            Choice(runs, [list(range(len(runs)))] * self.folds.count)
+            if system == BEST_RUN
+            else Choice.fixed(reference, self.folds)
+        )
+        errors = values.slope(pair[1]) * self._tuned_errors
+        errors = errors - values.slope(pair[0]) * self._draw_errors(among)
+        bounds = t_interval(
+            difference, float(errors.std(ddof=1)), int(self.folds.complete.sum()),
+            intervals.confidence,
+        )  # fmt: skip
+        low, high = around(difference, None if np.isnan(errors).any() else bounds)
+        return {"ci_low": low, "ci_high": high}
+
+    @cached_property
+    def _tuned_errors(self) -> Floats:
+        allowed = [
+            [i for i, trial in enumerate(self.trials) if fold in trial.folds]
+            for fold in range(self.folds.count)
+        ]
+        return self._draw_errors(Choice([trial.values.terms for trial in self.trials], allowed))
+
+    def _draw_errors(self, choice: Choice) -> Floats:
+        intervals, higher = self.setup.intervals, self.metric.higher_is_better
+        errors = draw_errors(
+            choice, self.folds, self._hashes, higher=higher,
+            replicates=intervals.replicates, seed=intervals.seed,
+        )  # fmt: skip
+        return errors if higher else -errors
 
     def by_fold(self) -> pl.DataFrame:
         """Return a row for each fold: what was chosen without it, and its value."""
@@ -211,9 +263,13 @@ class Findings:
         return pl.DataFrame({QUERY: self.queries, "fold": self.folds.numbers + 1, **values})
 
     def ledger(
-        self, systems: Systems, shared: SharedPolicies, fusing: FusionPolicies
+        self,
+        systems: Systems,
+        shared: SharedPolicies,
+        fusing: FusionPolicies,
+        against: pl.DataFrame,
     ) -> pl.DataFrame:
-        """Return the ledger: item, value, note."""
+        """Return the ledger: item, value, note. `against` are the tests."""
         ledgers = {
             name: [] if system.ledger is None else system.ledger.rows()  # allowed: few
             for name, system in systems.by_name.items()
@@ -248,15 +304,16 @@ class Findings:
         for name in ("baseline", "unpaired"):
             del policies[name]
         done = "left out for all" if shared.missing == "skip" else "scored 0"
-        missing = [lack for lack in systems.lacks if lack.many]
-        warnings = [str(replace(lack, done=done)) for lack in missing]
-        if counted < SMALL:
-            few = f"{number_of(counted, 'query')} to tune by: too few to say much of others"
-            warnings.append(few)
-        if warning := self.setup.out_of_reach(2, 1):
-            warnings.append(warning)
+        lacking = [replace(lack, done=done) for lack in systems.lacks]
+        caveats = [
+            *describe_gaps(*self.judged),
+            *find_caveat("few_queries", SMALL - counted, queries=number_of(counted, "query")),
+            *self.setup.find_caveats(3, 1, counted),
+            *self.setup.find_contradictions(against),
+            *(caveat.about(name) for name, caveat in caveats_of_systems(systems.by_name, lacking)),
+        ]
         items += [(f"{POLICY}{name}", None, str(note)) for name, note in policies.items()]
-        items += [(WARNING, None, warning) for warning in warnings]
+        items += [(f"{PREFIX}{code}", value, text) for code, value, text in caveats]
         return pl.DataFrame(items, schema=LEDGER_SCHEMA, orient="row")
 
     @cached_property

@@ -25,7 +25,6 @@ from rankframe.core.table import (
     warning_notes,
 )
 from rankframe.core.wording import number_text, outcomes_text, p_text, range_text, signed_text
-from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.engine.result import about_frame
 from rankframe.io.inputs import Source
 from rankframe.metrics.names import Metric
@@ -158,8 +157,8 @@ class Tuning(Outcome):
         return lines
 
     @property
-    def caveat(self) -> str:
-        """Return the ledger in a few words, for readers of the numbers."""
+    def overview(self) -> str:
+        """Return the most important counts of the ledger in one line."""
         tried, good = number_of(self.candidates.height, "candidate"), self.as_good.height
         queries = number_of(self.count("queries_tuned_by") or 0, "query")
         parts = [
@@ -168,12 +167,23 @@ class Tuning(Outcome):
         ]
         if undefined := self.count("queries_undefined"):
             parts.append(f"{number_of(undefined, 'query')} undefined: left out")
-        parts += [EVERY_RELEVANT] if self.every_relevant else []
         parts.append(f"test: {self.note('policy_test')}")
         if self.note("policy_correction") != "none":
             parts.append(f"p values corrected ({self.note('policy_correction')})")
         parts.append(f"interval: {self.note('policy_ci')}")
         return ", ".join(parts)
+
+    @property
+    def condensed(self) -> list[str]:
+        """Describe the runs over judged documents alone, if their judged shares lie apart."""
+        if "condensed_value" not in self.runs.columns:
+            return []
+        rows = [
+            f"{row['run']} {number_text(row['condensed_value'], self.metric)} "
+            f"(bounds {range_text(row['lower_bound'], row['upper_bound'], self.metric) or '–'})"
+            for row in self.runs.to_dicts()
+        ]
+        return [f"over judged documents alone, whatever the unjudged ones are: {', '.join(rows)}"]
 
     def _about(self, frame: str) -> dict[str, Any]:
         return about_frame(frame, [self.metric.label], self.ledger, self.inputs)
@@ -181,8 +191,8 @@ class Tuning(Outcome):
     def parts(self, limit: int | None = None) -> list[Part]:
         """Return what people read: the headline, candidates and runs, and how sure that is."""
         headline = Note.from_headline(self.headline, "good" if self.improved else "")
-        notes = [Note(text) for text in (*self.tests, self.caveat)]
-        return [headline, self.table(limit), *warning_notes(self.warnings), *notes]
+        notes = [Note(text) for text in (*self.tests, *self.condensed, self.overview)]
+        return [headline, self.table(limit), *warning_notes(self.caveats), *notes]
 
     def table(self, limit: int | None = None) -> Table:
         """Return the best candidates (all, or up to a limit), then the runs.

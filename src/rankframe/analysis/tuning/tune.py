@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 from typing import Unpack
 
 import numpy as np
@@ -16,6 +17,7 @@ from rankframe.analysis.fusion.names import MethodLike
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
 from rankframe.analysis.fusion.training import judge_runs
+from rankframe.analysis.judged_shares import find_bounds, find_gaps
 from rankframe.analysis.systems import (
     Runs,
 )
@@ -129,6 +131,7 @@ def tune(
     comparing, intervals = Comparing.from_options(options), Intervals.from_options(options)
     setup = Setup(None, comparing, intervals)
     setup.check_metrics([tuned_by])
+    setup = setup.with_enough_permutations(3, 1)
     sources = named_runs(runs)
     names = tuple(sources)
     candidates = list_candidates(methods, norms, grid, names, budget=budget, folds=folds)
@@ -171,6 +174,7 @@ def tune(
         trials = Trials(names, evaluator, ids, dealt, judge, budget, intervals.seed)
         tried = trials.run(candidates, PLAIN)
     plain = trials.values[PLAIN]
+    judged_gaps = find_gaps(systems, combinations(names, 2))
     findings = Findings(
         tuned_by,
         ids,
@@ -179,15 +183,17 @@ def tune(
         single_runs,
         (PLAIN.name, plain),
         setup,
+        (judged_gaps, find_bounds(systems, [tuned_by]) if judged_gaps else None),
     )
     best = tried[findings.order[0]].candidate
+    against = findings.against()
     return Tuning(
         candidates=findings.candidates(),
-        against=findings.against(),
+        against=against,
         folds=findings.by_fold(),
         runs=findings.by_run(),
         per_query=findings.per_query(),
-        ledger=findings.ledger(systems, shared, fusing),
+        ledger=findings.ledger(systems, shared, fusing, against),
         metric=tuned_by,
         best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
         names=names,

@@ -173,7 +173,7 @@ def _level(grade: float, top: float) -> int:
 def details(found: Comparison) -> str:
     """Render every comparison with the baseline, of all queries."""
     whole = of_all_queries(found.table)
-    remark = html.note(f"{found.legend}. {found.caveat}.")
+    remark = html.note(f"{found.legend}. {found.overview}.")
     pairs = html.table("pairs", _pairs(found, whole).without("slice"))
     return html.section("comparison", f"Against {found.baseline}", pairs, remark)
 
@@ -191,7 +191,7 @@ def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
         rows = html.table("slice-values", _slice_values(found), search="Find a slice")
         return html.section("slices", "Slices", picture, rows)
     rows = html.table("slice-pairs", _pairs(found, sliced), search="Find a slice")
-    remark = html.note(f"{found.legend}. {found.caveat}.")
+    remark = html.note(f"{found.legend}. {found.overview}.")
     return html.section("slices", "Slices", picture, rows, remark)
 
 

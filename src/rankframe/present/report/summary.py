@@ -21,7 +21,6 @@ from rankframe.core.wording import (
     share_text,
     signed_text,
 )
-from rankframe.engine.ledger import EVERY_RELEVANT
 from rankframe.metrics.names import Metric
 from rankframe.present.report import html
 from rankframe.present.report.model import Material, of_all_queries, of_slices
@@ -34,7 +33,6 @@ _MOST_NAMED = 3  # slices or metrics in a sentence
 _FEW_DIFFERENT = 10  # queries in which two systems differ
 _FEW_QUERIES = 30
 _LITTLE_JUDGED = 0.5
-_JUDGED_APART = 0.1  # of how much was judged of two systems
 _MOST_FAILED = 3
 
 
@@ -168,7 +166,7 @@ def _caveats(found: Comparison, sampled: str) -> str:
     texts = [*caveats(found), *([f"curves are drawn of {sampled}"] if sampled else [])]
     if not texts:
         return html.note("Caveats: none found. Every query is in every run.")
-    warned = set(found.warnings)
+    warned = set(map(str, found.caveats))
     items = "".join(
         f"<li{' class=warning' if caveat in warned else ''}>{html.escaped(caveat)}.</li>"
         for caveat in texts
@@ -202,8 +200,7 @@ def leader(found: Comparison) -> str:
 def caveats(found: Comparison) -> list[str]:
     """List what limits the conclusion: missing queries, unjudged documents, little data."""
     first = found.metrics[0]
-    texts = list(found.warnings)
-    texts += [str(lack) for lack in found.lacks if not lack.many]
+    texts = [*map(str, found.caveats), *map(str, found.lacks)]
     unpaired = found.ledger.filter(item="queries_unpaired").filter(pl.col("value") > 0)
     notes = unpaired.select("value", "note").rows()  # allowed: a ledger
     texts += [f"{value:,.0f} queries {note}" for value, note in notes]
@@ -230,29 +227,19 @@ def caveats(found: Comparison) -> list[str]:
     )
     if few:
         texts.append(f"{few} of {number_of(total, 'slice')} have fewer than {_FEW_QUERIES} queries")
-    texts += [EVERY_RELEVANT] if found.every_relevant else []
     return list(dict.fromkeys(texts))
 
 
 def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:
-    """List systems with few judged results, or with many more than another system."""
+    """List systems with few judged results."""
     judged = [row for row in rows if row["judged"] is not None]
     depth = metric.params.get("k") or 10
-    texts = [
+    return [
         f"{share_text(row['judged'])} of the top {depth} of {row['system']} are judged; "
         "the rest counts as not relevant"
         for row in judged
         if row["judged"] < _LITTLE_JUDGED
     ]
-    if judged:
-        highest, lowest = (pick(judged, key=lambda row: row["judged"]) for pick in (max, min))
-        if highest["judged"] - lowest["judged"] >= _JUDGED_APART:
-            texts.append(
-                f"more of {highest['system']} is judged ({share_text(highest['judged'])} of the "
-                f"top {depth}) than of {lowest['system']} ({share_text(lowest['judged'])}), which "
-                "favours it"
-            )
-    return texts
 
 
 def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:

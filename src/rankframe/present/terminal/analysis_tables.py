@@ -17,6 +17,7 @@ from rankframe.analysis.verdict import Verdict
 from rankframe.core.messages import number_of
 from rankframe.core.table import Cell, Note, Part, Table, Tone, warning_notes
 from rankframe.core.wording import number_text, range_text, signed_text
+from rankframe.engine.history import history_caveats
 from rankframe.present import tables
 from rankframe.present.terminal.render import (
     csv_text,
@@ -68,7 +69,8 @@ def comparison_text(
         case "csv":
             return csv_text(comparison.table)
         case "json":
-            return frames_as_json(comparison, ("table", "systems", "ledger"))
+            caveats = [caveat._asdict() for caveat in comparison.caveats]
+            return frames_as_json(comparison, ("table", "systems", "ledger"), caveats=caveats)
 
 
 def diff_tables(diff: Diff) -> RenderableType:
@@ -81,10 +83,12 @@ def diff_tables(diff: Diff) -> RenderableType:
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined"
     )
-    lacks = [plain(str(lack), "yellow" if lack.many else "dim") for lack in diff.lacks]
+    notes = [*map(str, diff.lacks), *diff.condensed]
+    small = [plain(text, "dim") for text in notes]
+    warned = [render(warning_notes(diff.caveats))] if diff.caveats else []
     movers = [_mover_table(diff, mover) for mover in diff.movers.to_dicts()]
     moved = render(movers, loose=True) if movers else plain("No query moved.")
-    return Group(head, Text(""), *lacks, moved)
+    return Group(head, Text(""), *small, *warned, moved)
 
 
 def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
@@ -118,7 +122,12 @@ def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:
     if style == "csv":
         return csv_text(diff.movers)
     runs = dict(zip("ab", diff.names, strict=True))
-    return frames_as_json(diff, ("summary", "movers", "documents"), runs=runs)
+    return frames_as_json(
+        diff,
+        ("summary", "movers", "documents"),
+        runs=runs,
+        caveats=[caveat._asdict() for caveat in diff.caveats],
+    )
 
 
 def verdict_table(verdict: Verdict) -> RenderableType:
@@ -128,7 +137,7 @@ def verdict_table(verdict: Verdict) -> RenderableType:
         checks = verdict.table().without("why", "slice")
         rule, status, *rest = range(len(checks.columns))
         rules = [replace(checks, groups=[checks.rows]).take([status, rule, *rest])]
-    return render([*rules, *verdict.reasons, *warning_notes(verdict.warnings), verdict.note])
+    return render([*rules, *verdict.reasons, *warning_notes(verdict.caveats), verdict.note])
 
 
 def history_table(points: pl.DataFrame) -> RenderableType:
@@ -149,9 +158,7 @@ def history_table(points: pl.DataFrame) -> RenderableType:
         ]
         numbers = ["value", "change", "interval", "queries"]
         parts.append(Table.from_texts(["result", "written (UTC)"], numbers, rows, str(metric)))
-    if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)
-        parts += warning_notes(["judgments changed between results: values are no trend"])
-    return render(parts)
+    return render([*parts, *warning_notes(history_caveats(points))])
 
 
 def tuning_table(tuning: Tuning, width: int, limit: int) -> RenderableType:
@@ -165,13 +172,17 @@ def tuning_table(tuning: Tuning, width: int, limit: int) -> RenderableType:
     )
     tests = [plain(f"Out of fold {test}.") for test in tuning.tests]
     more = tuning.candidates.height - limit
-    notes = [Note("In bold: cannot be told apart from the best"), Note(tuning.caveat)]
+    notes = [
+        Note("In bold: cannot be told apart from the best"),
+        *map(Note, tuning.condensed),
+        Note(tuning.overview),
+    ]
     if more > 0:
         notes.append(Note(f"Not shown: {more:,} candidates (see --top, --format csv)"))
     return Group(
         render([table, headline]),
         *tests,
-        render([*warning_notes(tuning.warnings), *_in_one(notes, hidden)]),
+        render([*warning_notes(tuning.caveats), *_in_one(notes, hidden)]),
     )
 
 
@@ -186,8 +197,13 @@ def tuning_text(tuning: Tuning, style: Literal["json", "csv", "markdown"], limit
             return csv_text(tuning.candidates.with_columns(weights))
         case "json":
             frames = ("candidates", "against", "folds", "runs", "ledger")
-            headline, improved = tuning.headline, tuning.improved
-            return frames_as_json(tuning, frames, headline=headline, improved=improved)
+            return frames_as_json(
+                tuning,
+                frames,
+                headline=tuning.headline,
+                improved=tuning.improved,
+                caveats=[caveat._asdict() for caveat in tuning.caveats],
+            )
 
 
 def _in_one(parts: Sequence[Part], hidden: Sequence[Note]) -> list[Part]:

@@ -1,0 +1,25 @@
+"""The table of caveats in docs/caveats.md: from core/caveats.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from generated import DOCS, table, with_sections
+
+from rankframe.core.caveats import CAVEATS
+
+PAGE = DOCS / "caveats.md"
+
+
+def written() -> dict[Path, str]:
+    """What the page should hold."""
+    return {PAGE: with_sections(PAGE, {"caveats": caveats()})}
+
+
+def caveats() -> str:
+    """Each code with its threshold, sentence and advice."""
+    rows = [
+        (f"`{code}`", f"{info.threshold:,g}", info.value, f"“{info.sentence}”", info.advice)
+        for code, info in CAVEATS.items()
+    ]
+    return table(["code", "said above", "of", "sentence", "what to do"], rows)
