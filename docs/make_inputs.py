@@ -20,8 +20,8 @@ MEANINGS = {
     "score": "of a retrieved document; more is better",
     "distance": "a score of which less is better",
     "rank": "the place of a retrieved document, from 1",
-    "group": "what a judgment is about: a subtopic, an intent, a fact",
-    "group_weight": "how much a group counts; beside groups, `weight` is it too",
+    "subtopic": "what a judgment is about: a subtopic, an intent, a fact",
+    "subtopic_weight": "weight of the subtopic, also read from a column `weight`",
 }
 
 

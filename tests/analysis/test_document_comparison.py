@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from tests.support.shown import shop
+from tests.support.retrieved import shop
 
 SHOP = shop(7)
 # Every fifth place goes to one document.

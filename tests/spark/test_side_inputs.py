@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from tests.support.on_spark import MARKS
-from tests.support.shown import NAMES, REVENUE, shop
+from tests.support.retrieved import NAMES, REVENUE, shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -149,7 +149,7 @@ def diff(
 
 
 def _one_metric(metric: MetricLike) -> Metric:
-    first, *rest = resolve(metric, "judged", "grouped", "shown")
+    first, *rest = resolve(metric, "judged", "subtopic", "retrieved")
     if rest:
         raise MetricParameterError(
             f"a diff is of one metric, not of {1 + len(rest)}: take {first.label!r}, for instance."

@@ -120,14 +120,14 @@ def bound_metrics(
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]
     """
-    judged = [metric for metric in metrics if not metric.grouped]
+    judged = [metric for metric in metrics if not metric.over_subtopics]
     unjudged = _Unjudged(matches, judged_plan(judged), policies or Policies(), attributes)
     none_relevant = unjudged.averages([(metric, 0.0) for metric in judged])
     all_relevant = unjudged.averages([(m, unjudged.relevant_grade(m)) for m in judged])
     rows: list[tuple[object, ...]] = []
     for metric in metrics:
         scenarios = none_relevant.get(metric.label), all_relevant.get(metric.label)
-        bounds = (None, None) if metric.grouped else unjudged.bounds(metric, *scenarios)
+        bounds = (None, None) if metric.over_subtopics else unjudged.bounds(metric, *scenarios)
         rows.append((metric.label, *bounds, *scenarios))
     schema = {"metric": pl.String, **dict.fromkeys(HOLE_COLUMNS, pl.Float64)}
     return pl.DataFrame(rows, schema, orient="row")

@@ -17,7 +17,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 import polars as pl
 
 from rankframe.core.caveats import PREFIX, Caveat
-from rankframe.core.columns import DOC, GROUP, QUERY, RELEVANCE, SHOWN_FRAME
+from rankframe.core.columns import DOC, QUERY, RELEVANCE, RETRIEVED_FRAME, SUBTOPIC
 from rankframe.core.errors import (
     ConstantScoreError,
     ContradictingRanksError,
@@ -65,7 +65,7 @@ Sides: TypeAlias = tuple[InputTable | None, InputTable]
 # Returns some ids of both sides: of queries, or of documents of queries that both sides have.
 FindIds: TypeAlias = Callable[[str], tuple[list[str], list[str]]]
 # The frames that metrics of a run may look at.
-RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "grouped", "shown", "documents")
+RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "subtopic", "retrieved", "documents")
 _JUDGED_FRAMES, _RETRIEVED_FRAMES = RUN_FRAMES[:2], RUN_FRAMES[2:]
 
 
@@ -242,7 +242,7 @@ class RunEvaluation(Evaluation):
         if judged and "qrels" not in inputs:
             raise OptionError(
                 f"{judged[0].label!r} needs judgments: without ", Option("qrels", bare=True),
-                ", give metrics of what was shown alone, such as coverage@10.",
+                ", give only metrics of retrieved documents, such as coverage@10.",
             )  # fmt: skip
         averaged = tuple([m for m in metrics if m.frame not in ("documents", "gap")])
         averages = Averages(averaged, intervals or Intervals(), attributes, summed)
@@ -440,7 +440,7 @@ class RunEvaluation(Evaluation):
             return [evaluated_item(counts), *retrieved, *column_items(run, "run")]
         judged = judged_items(
             counts,
-            subtopics=None if qrels is None else qrels.mapping.get(GROUP),
+            subtopics=None if qrels is None else qrels.mapping.get(SUBTOPIC),
             rel=self.policies.rel,
             retrieved=self.retrieved is not None,
         )
@@ -516,12 +516,13 @@ def refuse_idle(policies: Policies) -> None:
         if getattr(policies, name) is not None:
             raise OptionError(
                 Option(name, bare=True),
-                " has no effect: no metric looks at what was shown. Add one, such as coverage@10.",
+                " has no effect: no metric looks at retrieved documents. Add one, such as "
+                "coverage@10.",
             )
     if policies.train is not None and not policies.exclude_seen:
         raise OptionError(
-            Option("train", bare=True), " has no effect: no metric looks at what was shown. Add "
-            "one, such as novelty@10, or pass ", Option("exclude_seen", value=True), ".",
+            Option("train", bare=True), " has no effect: no metric looks at retrieved documents. "
+            "Add one, such as novelty@10, or pass ", Option("exclude_seen", value=True), ".",
         )  # fmt: skip
 
 
@@ -531,9 +532,9 @@ def _refuse_unknown(metrics: Sequence[Metric]) -> None:
     Without items, whose attributes would be columns, such a column is misspelt.
     """
     for metric in metrics:
-        if metric.definition is None and metric.frame == "shown" and metric.looks_at is None:
+        if metric.definition is None and metric.frame == "retrieved" and metric.looks_at is None:
             names = metric.expr().meta.root_names()
-            if not all(map(SHOWN_FRAME.find, names)):
+            if not all(map(RETRIEVED_FRAME.find, names)):
                 judged_plan([replace(metric, looks_at="judged")])
 
 

@@ -210,7 +210,7 @@ OVER_DOCUMENTS = "metrics_over_documents"
 GAPS = "metrics_gaps"
 _ABSENT = "evaluated, but not in the frame of queries"
 _UNKNOWN = "of these, in neither train nor items nor the catalogue"
-_BEST_GRADE = "judged documents, each by the best of its grades where no group is asked for"
+_BEST_GRADE = "judged documents, each by the best of its grades unless metrics use subtopics"
 LEDGER_SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 # A row: what was counted, how often, and what it means.
@@ -245,7 +245,7 @@ def judged_items(
         float(counts.judged_shares) / counts.judged_evaluated if counts.judged_evaluated else None
     )
     unjudged = (
-        "in the run, but not judged: what they are shown counts, nothing else"
+        "in the run, but not judged: only metrics of retrieved documents count them"
         if retrieved
         else "in the run, but not judged: left out"
     )
@@ -274,9 +274,13 @@ def judged_items(
         ("qrels_duplicates_dropped", counts.qrels_dropped, _DROPPED),
         ("run_units", units, "units that the documents are part of"),
         ("run_duplicates_dropped", counts.run_dropped if units is None else None, _DROPPED),
-        ("qrels_groups", counts.subtopics, f"groups that judgments are about{by}"),
+        ("qrels_subtopics", counts.subtopics, f"subtopics of the judgments{by}"),
         ("qrels_documents", counts.documents, _BEST_GRADE),
-        ("qrels_ungrouped", counts.without_subtopic or None, "judgments that are about no group"),
+        (
+            "qrels_without_subtopic",
+            counts.without_subtopic or None,
+            "judgments without a subtopic",
+        ),
         ("queries_without_attributes", counts.absent or None, _ABSENT),
         (
             _ALL_RELEVANT,
@@ -318,15 +322,15 @@ def retrieved_items(
     `over_documents`: how many metrics look at documents; `depth`: of slices of the items.
     """
     has_documents, trained = len(catalogue.docs) > 0, catalogue.train_queries is not None
-    documents = "documents shown to them, as deep as metrics look"
+    documents = "documents retrieved for these queries, down to the deepest cutoff of the metrics"
     return _counted_items(
-        ("shown_lists", counts.lists, "queries that are shown anything"),
-        ("shown_documents", counts.retrieved, documents),
-        ("shown_unknown", counts.unknown if has_documents else None, _UNKNOWN),
+        ("retrieved_lists", counts.lists, "queries for which documents are retrieved"),
+        ("retrieved_documents", counts.retrieved, documents),
+        ("retrieved_unknown", counts.unknown if has_documents else None, _UNKNOWN),
         (
             "catalogue_documents",
             catalogue.size if has_documents else None,
-            "documents that could be shown",
+            "documents that could be retrieved",
         ),
         ("train_queries", catalogue.train_queries, "queries in train"),
         (

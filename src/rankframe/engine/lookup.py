@@ -154,9 +154,9 @@ def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
         query = as_text(judgments.queries)[int(judgments.code[groups.document[row]])]
         raise BadValueError(
             role,
-            "another weight than others of their group",
+            "another weight than others of their subtopic",
             int(np.count_nonzero(different & (groups.group[order] != NO_SUBTOPIC))),
             f"{groups.names[int(groups.group[row])]!r} of query_id {query!r}: "
             f"{lowest[bad[0]]:g} and {highest[bad[0]]:g}",
-            "Give each group one",
+            "Give each subtopic one weight",
         )

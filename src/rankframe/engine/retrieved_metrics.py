@@ -37,7 +37,7 @@ from rankframe.io.queries import Attributes
 from rankframe.kernel.batch import Batch
 from rankframe.metrics.metric import Metric
 
-# What columns of the shown and the documents frame are made from: an option that must be given.
+# The option that each column of the retrieved and the documents frame requires.
 _FROM = {
     "seen": "train", "popularity": "train", "interactions": "train", "popularity_rank": "train",
     "more_popular": "train", "train_queries": "train", "train_interactions": "train",
@@ -121,7 +121,7 @@ class RetrievedMetrics:
             items_by: slices of the items.
         """
         over_documents = tuple(metric for metric in metrics if metric.frame == "documents")
-        over_lists = [metric for metric in metrics if metric.frame == "shown"]
+        over_lists = [metric for metric in metrics if metric.frame == "retrieved"]
         by_document = [metric for metric in over_documents if not is_by_value(metric)]
         check_columns({metric.label: metric.expr() for metric in by_document}, DOCUMENTS_FRAME)
         for metric in metrics:
@@ -260,7 +260,7 @@ def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: C
         needed = _FROM.get(request.column)
         if request.column == "in_catalogue" or needed == "items":
             needed = None if catalogue.is_listed else "items"
-        elif request.attribute is not None and metric.frame == "shown":
+        elif request.attribute is not None and metric.frame == "retrieved":
             catalogue.attribute(request.attribute)
         if needed is not None and needed not in inputs:
             raise OptionError(
@@ -270,7 +270,7 @@ def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: C
 
 _MEANING = {
     "train": "rows of query_id and doc_id from before, such as what users had bought.",
-    "items": "the documents that could be shown, with a column doc_id (or give train).",
+    "items": "the documents that could be retrieved, with a column doc_id (or give train).",
     "reference": "another run, with which this one is compared.",
     "qrels": "judgments, which were not given.",
 }

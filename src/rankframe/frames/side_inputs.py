@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import Ints
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.options import Duplicates, JudgedTies
 from rankframe.frames.catalogue import Catalogue
 from rankframe.io.input_table import InputTable
@@ -42,7 +42,7 @@ def combine_sides(
     schema = {QUERY: pl.String, DOC: pl.String, RELEVANCE: pl.Float64, WHAT: pl.Float64}
     parts: list[pl.LazyFrame] = [] if sides else [pl.LazyFrame(schema=schema)]
     if qrels is not None:
-        groups = [name for name in (GROUP, GROUP_WEIGHT) if name in qrels.mapping]
+        groups = [name for name in (SUBTOPIC, SUBTOPIC_WEIGHT) if name in qrels.mapping]
         parts.append(_select_side(qrels.frame, pl.col(RELEVANCE), JUDGED, *groups))
     if train is not None:
         parts.append(_select_side(train.frame, pl.col(COUNT), TRAINED))

@@ -13,11 +13,11 @@ import polars as pl
 
 from rankframe.core.columns import (
     DOC,
-    GROUP,
-    GROUP_WEIGHT,
     QUERY,
     SCORE,
     SCORE_REST,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
     TEXTS,
     Role,
     Side,
@@ -84,7 +84,7 @@ def lists_of(
     doc = mapping[DOC]
     numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
     # A group may be that of all documents in the list.
-    for name in (GROUP, GROUP_WEIGHT):
+    for name in (SUBTOPIC, SUBTOPIC_WEIGHT):
         if numbers.get(name, doc) not in flat.lists:
             del numbers[name]
     for column in numbers.values():

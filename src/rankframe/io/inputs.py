@@ -14,12 +14,12 @@ import polars as pl
 
 from rankframe.core.columns import (
     DOC,
-    GROUP,
-    GROUP_WEIGHT,
     LATE_SYNONYMS,
     QUERY,
     RELEVANCE,
     SCORE,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
     SYNONYMS,
     Side,
 )
@@ -107,7 +107,7 @@ def open_ranking(
     mapping = {
         SCORE if column == RELEVANCE else column: name
         for column, name in table.mapping.items()
-        if column not in (GROUP, GROUP_WEIGHT)
+        if column not in (SUBTOPIC, SUBTOPIC_WEIGHT)
     }
     return order_run(replace(table, mapping=mapping), order)
 

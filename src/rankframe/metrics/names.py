@@ -38,9 +38,9 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 # Advice on a metric that the function does not take, by the frame of the metric.
 _ELSEWHERE = {
     "pair": "compares two rankings without judgments: see rf.agree, or `rankframe agree`.",
-    "grouped": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
+    "subtopic": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
-    "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
+    "retrieved": "is about retrieved documents: see rf.evaluate, rf.compare, rf.gate, rf.report.",
     "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
     "gap": "has no values per query, being between slices: see rf.evaluate and rf.compare.",
 }
@@ -94,7 +94,7 @@ def resolve(
     for each in resolved:
         label = repr(each.label)
         is_computed = each.definition is not None or each.gap is not None
-        if is_computed and each.frame not in (frames or ("judged", "grouped")):
+        if is_computed and each.frame not in (frames or ("judged", "subtopic")):
             raise MetricParameterError(f"{label} {_ELSEWHERE[each.frame]}")
         if not is_computed and each.expression is None:
             raise MetricParameterError(f"{label} is a column of stored values: give a name.")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
-from rankframe.core.columns import GROUP, QUERY, TEXTS
+from rankframe.core.columns import QUERY, SUBTOPIC, TEXTS
 from rankframe.core.errors import (
     BadValueError,
     DuplicateError,
@@ -171,7 +171,7 @@ def map_partitions(
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
     numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
-    groups = any(GROUP in side.sent for side in sides)
+    groups = any(SUBTOPIC in side.sent for side in sides)
     tagged = [side.tagged(number, numbers, groups=groups) for number, side in enumerate(sides)]
     rows = functools.reduce(lambda rows, other: rows.unionAll(other), tagged)
     sent = zip(sides, runs or [None] * len(sides), strict=True)

@@ -16,13 +16,13 @@ import polars as pl
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import (
     DOC,
-    GROUP,
-    GROUP_WEIGHT,
     QUERY,
     RANK,
     RELEVANCE,
     SCORE,
     SCORE_REST,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
     TEXTS,
 )
 from rankframe.core.errors import (
@@ -73,7 +73,7 @@ class Input:
     @property
     def sent(self) -> dict[str, str]:
         """Map canonical columns to the columns of the rows that executors are sent."""
-        group = {GROUP: GROUP} if GROUP in self.scanned.mapping else {}
+        group = {SUBTOPIC: SUBTOPIC} if SUBTOPIC in self.scanned.mapping else {}
         numbers = [column for column in self.scanned.mapping if column not in TEXTS]
         numbered = {column: f"n{number}" for number, column in enumerate(numbers)}
         return {QUERY: QUERY, DOC: DOC, **numbered, **group}
@@ -88,7 +88,7 @@ class Input:
         sent = {name: column for column, name in self.sent.items()}
         types = dict.fromkeys((QUERY, DOC), "string")
         types |= {f"n{number}": "double" for number in range(numbers)}
-        types |= {GROUP: "string"} if groups else {}
+        types |= {SUBTOPIC: "string"} if groups else {}
         return self.frame.selectExpr(
             f"cast({side} as tinyint) as {SIDE}",
             *(
@@ -290,7 +290,7 @@ def _unroll(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFr
     parts = {name: f"l{number}" for number, name in enumerate(found)}
     # The query, and what all documents of a list have in common.
     kept = {"q": lists.query}
-    for number, column in enumerate((GROUP, GROUP_WEIGHT)):
+    for number, column in enumerate((SUBTOPIC, SUBTOPIC_WEIGHT)):
         name = scanned.mapping.get(column)
         if name is not None and name not in lists.columns:
             kept[f"s{number}"] = name

@@ -21,7 +21,16 @@ from typing import IO, Final, Literal, NoReturn, TypeVar
 
 import polars as pl
 
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE, TEXTS
+from rankframe.core.columns import (
+    DOC,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
+    TEXTS,
+)
 from rankframe.core.errors import (
     EmptyInputError,
     MalformedLineError,
@@ -266,12 +275,12 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
                 "TREC text cannot hold them. Write another format."
             )
     if RELEVANCE in frame.columns:
-        lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
-        if GROUP in frame.columns and frame[GROUP].null_count():
-            lost.append("judgments without a group beside judgments with one")
+        lost = [name for name in (SUBTOPIC_WEIGHT,) if name in frame.columns]
+        if SUBTOPIC in frame.columns and frame[SUBTOPIC].null_count():
+            lost.append("judgments without a subtopic beside judgments with one")
         if lost:
             raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
-        group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)
+        group = pl.col(SUBTOPIC) if SUBTOPIC in frame.columns else pl.lit(NO_ITERATION)
         columns = [pl.col(QUERY), group.alias(ITERATION), pl.col(DOC), pl.col(RELEVANCE)]
     else:
         score = -pl.col(RANK).cast(pl.Float64).alias(SCORE)
