@@ -161,15 +161,15 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
     )
     yield (
         "Result.per_query",
-        "A row a query, in byte order of query_id; a column a metric, under its name.",
+        "One row per query, in byte order of query_id; one column per metric, named after it.",
         result.per_query,
     )
-    yield "Result.slices", "A row a slice and metric; empty without `by=`.", result.slices
+    yield "Result.slices", "One row per slice and metric; empty without `by=`.", result.slices
     yield (
         "Result.items",
         (
-            "A row a slice of the items; empty without `items_by=`. A document with several values "
-            "is in the slice of each; of shares, each gets an equal part of it."
+            "One row per slice of the items; empty without `items_by=`. A document with several "
+            "values is in the slice of each value. Shares divide it equally among its slices."
         ),
         result.items,
     )

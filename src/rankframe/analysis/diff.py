@@ -69,7 +69,8 @@ def diff(
         b: the run after.
         metric: one name, or one polars expression over the judged frame, of which more is better
             unless `rf.metric` says otherwise.
-        k: how deep to look for documents that moved (default: the metric's cutoff, else 10).
+        k: the lowest rank at which documents that moved are listed (default: the metric's cutoff,
+            else 10).
         most: the number of changed queries to show, those with the largest change first.
         only: show only these queries, as far as they changed. Means and counts are of all queries.
         worse: show only queries that got worse, the worst first.

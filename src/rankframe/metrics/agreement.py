@@ -289,7 +289,7 @@ def _tail(inside: pl.Expr, p: float) -> pl.Expr:
 
 @registered()
 def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Compute the least rank-biased overlap, whatever follows after the ends of the lists.
+    """Compute the least rank-biased overlap over all possible continuations of the lists.
 
     > (1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]
 

@@ -50,7 +50,7 @@ def coverage(k: int | None = None, *, count: bool = False) -> Value:
 
 @registered(higher_is_better=False)
 def gini(k: int | None = None, *, over: Literal["catalogue", "retrieved"] = "catalogue") -> Value:
-    """Compute how unequally documents are retrieved: 0 if all alike, near 1 if few take all.
+    """Compute how unequally documents are retrieved: 0 if equally often, near 1 if few dominate.
 
     > Σ (2j − n − 1) x_(j) / (n Σ x), x ascending
 

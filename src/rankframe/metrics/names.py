@@ -110,7 +110,7 @@ def resolve(
 
 
 def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:
-    """Add the metric of each gap before the gap, unless it is there already."""
+    """Insert the metric of each gap before the gap, unless the list has it already."""
     labels = set(map(attrgetter("label"), metrics))
     complete: list[Metric] = []
     for each in metrics:

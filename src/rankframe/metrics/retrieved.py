@@ -65,9 +65,9 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
 
     > mean over the retrieved of −log2(u(d) / N)
 
-    A document that nobody has in train counts as if one query had it. Needs `train`. Agrees with
+    A document that is not in train counts as if one query had it. Needs `train`. Agrees with
     RecTools' MeanInvUserFreq. `normalised`: the sum of −log2(u(d) / N) / log2 N over the top k,
-    where a document that nobody has counts 1, divided by k (RePlay's Surprisal).
+    divided by k (RePlay's Surprisal). There, a document that is not in train counts 1.
 
     >>> retrieved.select(novelty(k=2)).item()
     1.5
@@ -106,8 +106,8 @@ def long_tail(k: int | None = None, *, head: float = 0.8) -> Value:
     > share of the retrieved outside the head
 
     The head is the most popular documents, which have the share `head` of all interactions in
-    train. Equally popular documents are on the same side; a document that nobody has is outside the
-    head. Needs `train`.
+    train. Equally popular documents are all in the head or all outside. A document that is not in
+    train is outside. Needs `train`.
 
     >>> retrieved.select(long_tail(k=3)).item()
     0.3333333333333333
@@ -122,7 +122,7 @@ def repeated(k: int | None = None) -> Value:
 
     > share of the retrieved that the query has in train
 
-    1 less this is what RePlay calls novelty. Needs `train`.
+    RePlay's Novelty is 1 − repeated. Needs `train`.
 
     >>> retrieved.select(repeated(k=2)).item()
     0.5
@@ -235,10 +235,10 @@ def serendipity(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > mean over the retrieved of max(own − popular, 0) · relevant
 
-    With C documents in the catalogue, own = (C + 1 − rank) / C and popular = (C + 1 − place by
-    popularity) / C, equally popular ones alike, 0 for what nobody has in train. Needs judgments,
-    `train`, and `items` unless train is the catalogue. Agrees with RecTools' Serendipity, which
-    counts queries without judgments as 0.
+    With C documents in the catalogue, own = (C + 1 − rank) / C and popular = (C + 1 − rank by
+    popularity) / C. Equally popular documents share a rank; popular is 0 for a document that is not
+    in train. Needs judgments, `train`, and `items` unless train is the catalogue. Agrees with
+    RecTools' Serendipity, which counts queries without judgments as 0.
 
     >>> retrieved.select(serendipity(k=3)).item()
     0.16666666666666666

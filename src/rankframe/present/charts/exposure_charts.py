@@ -40,9 +40,10 @@ _TOP = re.compile(r"retrieved_top([1-9]\d*)")
 def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Draw how evenly documents are retrieved, as a Lorenz curve.
 
-    Takes `{name: rf.exposure(run, items=items, k=10)}`. The curve is the share of all places in the
-    lists that the least retrieved documents have. On the diagonal, all documents are retrieved
-    equally often; the further the curve is below it, the fewer documents take all places.
+    Takes `{name: rf.exposure(run, items=items, k=10)}`. Documents are sorted by how often they are
+    retrieved, the rarest first. The curve shows which share of all retrieved documents the first x%
+    of the catalogue account for. On the diagonal, all are retrieved equally often; the further the
+    curve is below the diagonal, the fewer documents dominate the lists.
 
     Over the catalogue; without one, over documents that are retrieved at all. The Gini coefficient
     is that of the metric `gini`.
