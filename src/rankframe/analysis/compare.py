@@ -369,8 +369,8 @@ def _warnings(
         anywhere = np.logical_or.reduce(values.defined)
         if (lost := int((anywhere & ~values.complete).sum())) > MANY * int(anywhere.sum()):
             warnings.append(
-                f"{metric.label} is undefined for some systems only in {lost:,} of "
-                f"{number_of(len(anywhere), 'query')}: left out for all"
+                f"{metric.label} is undefined for some, but not all, systems in {lost:,} of "
+                f"{number_of(len(anywhere), 'query')}. These queries are left out for all systems"
             )
     families = table.filter(pl.col("p_value").is_not_null()).partition_by("by", maintain_order=True)
     reach = [setup.out_of_reach(family.height, _count_families(family)) for family in families]
@@ -380,7 +380,7 @@ def _warnings(
 def _ledger(
     systems: Systems, setup: Setup, gaps: Sequence[AlignedGaps], warnings: Sequence[str]
 ) -> pl.DataFrame:
-    """List what was compared, then what was counted for each system."""
+    """List the compared systems, then the counts of each system."""
     unpaired_note = f"not in every system{': ' if systems.unpaired_note else ''}"
     items: list[tuple[str | None, str, float | None, str]] = [
         (None, "queries_compared", len(systems.queries), "queries that are compared"),

@@ -118,7 +118,7 @@ class Outcome(Exported):
 
     @property
     def warnings(self) -> list[str]:
-        """Return what makes the numbers doubtful."""
+        """Return the warnings about the numbers."""
         return self._entries(WARNING)["note"].to_list()
 
     @property

@@ -316,7 +316,7 @@ class Diff(Exported):
 
     @property
     def described(self) -> list[str]:
-        """Return the columns of movers that say more of a query than its values."""
+        """Return the columns of movers that describe a query, other than its values."""
         own = {QUERY, *self.names, DELTA, BETTER, WEIGHTED}
         return [name for name in self.movers.columns if name not in own]
 

@@ -118,7 +118,7 @@ class Setup:
     def p_values(
         self, metrics: Sequence[AlignedValues], pairs: Sequence[Pair], hashes: Hashes
     ) -> PValues:
-        """Test each metric and pair of systems, without correction; one query shows nothing."""
+        """Test each metric and pair of systems, without correction; one query has no p value."""
         test = self.significance
         tested = [values if test.draws else values.paired for values in metrics]
         draws = Draws(hashes, self.comparing.permutations, self.intervals.seed)
@@ -135,7 +135,7 @@ Compared = tuple[dict[str, str | None], list[Row], list[Row]]
 
 
 def value_row(value: float | None, bounds: Bounds | None, queries: int) -> Row:
-    """Describe a system by its value over so many queries."""
+    """Describe a system by its value and its number of queries."""
     low, high = around(value, bounds)
     return {
         "value": value,
@@ -348,7 +348,7 @@ class AlignedValues(PairedValues):
         }
 
     def _effect_size(self, base: int, other: int) -> float | None:
-        """Return Cohen's d of the differences; None where they do not vary."""
+        """Return Cohen's d of the differences, or None if they do not vary."""
         paired = self.paired
         difference = paired.ratios[other] - paired.ratios[base]
         if is_rounding(difference, paired, base, other):

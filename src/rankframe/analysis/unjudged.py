@@ -1,8 +1,7 @@
-"""The values that metrics could have, whatever the grades of unjudged documents.
+"""Bound the values that metrics could have if unjudged documents were judged.
 
-Where ranks are 1, 2, 3, …, the unjudged documents of a query stand at the ranks that no judged
-document has, so that an evaluation's matches are enough to know them. Queries that are equal in
-everything are evaluated once.
+If ranks are 1, 2, 3, …, the unjudged documents of a query are at the ranks that no judged document
+has, so the matches of an evaluation suffice. Identical queries are evaluated once.
 """
 
 from __future__ import annotations
@@ -177,7 +176,7 @@ class _Unjudged:
     def bounds(
         self, metric: Metric, none_relevant: float | None, all_relevant: float | None
     ) -> tuple[float | None, float | None]:
-        """Return the least and the largest value; None where they are not known."""
+        """Return the bounds of the value; None if a bound is unknown."""
         if not self._may_be_known(metric) or metric.definition is None:
             return None, None
         if metric.definition.monotone:

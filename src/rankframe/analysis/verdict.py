@@ -83,7 +83,7 @@ class Verdict(Exported):
 
     @property
     def every_relevant(self) -> bool:
-        """Return whether all judged documents count as relevant by default, of whatever grade."""
+        """Tell whether all judged documents count as relevant by default."""
         return bool(self.counted["every_relevant"])
 
     @property

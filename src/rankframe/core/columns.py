@@ -222,7 +222,7 @@ class FrameColumns:
 
     @cached_property
     def _patterns(self) -> dict[str, re.Pattern[str]]:
-        """Return a pattern of the names of each column that has parameters."""
+        """Return a regular expression for the names of each column that has parameters."""
         patterns = {
             name: "".join(_WRITTEN[parameter].pattern(parameter) for parameter in column.parameters)
             for name, column in self.columns.items()
@@ -256,7 +256,7 @@ class FrameColumns:
         return self.columns.get(self.request(name).column)
 
     def without_parameters(self, names: Iterable[str]) -> set[str]:
-        """Return the columns of these names, whatever their parameters."""
+        """Return the columns with these names and any parameters."""
         return {self.request(name).column for name in names}
 
     def of_whole_input(self, name: str) -> bool:

@@ -92,7 +92,7 @@ def number_of(count: float, noun: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str], limit: int = 1) -> list[str]:
-    """Return the known names that are most similar to a name, whatever their case."""
+    """Return the known names that are most similar to a name, ignoring case."""
     if len(name) > _LONGEST:  # the time it takes grows with the square of its length
         return []
     by_lower = {k.lower(): k for k in names}
@@ -173,7 +173,7 @@ def listing(names: Sequence[str], limit: int = 12) -> str:
 def shown(value: object, limit: int = 80) -> str:
     """Write a value as Python does, on one line, shortened if it is long."""
     try:
-        return shorten(repr(value).replace("\n", " "), limit)
+        return shorten(repr(value).replace("\n", " ").replace("\t", "\\t"), limit)
     except ValueError:  # Python does not write whole numbers of thousands of digits
         return "a number of thousands of digits"
 

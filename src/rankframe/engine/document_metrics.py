@@ -1,4 +1,4 @@
-"""Metrics over documents and slices of documents: computed from how often each was retrieved.
+"""Compute metrics over documents, and slices of documents, from their exposure.
 
 A metric is computed once of all lists, and once without each bucket of queries, which says how
 uncertain it is.
@@ -72,7 +72,7 @@ class Aggregate:
         return math.sqrt(float((((pseudo - mean) ** 2) / (parts - 1)).sum() / len(left)))
 
     def bounds(self, confidence: float) -> Bounds | None:
-        """Return the interval; None where there is none."""
+        """Return the interval, or None if there is no interval."""
         error = self.error
         if error is None or self.value is None:
             return None
@@ -259,7 +259,7 @@ class _Counted:
 
 
 def _compute_alone(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | None:
-    """Compute a metric by itself, so that an error can name it."""
+    """Compute one metric separately, so that an error can name it."""
     try:
         values = frame.select(expression.alias("value"))["value"]
     except pl.exceptions.PolarsError as error:
@@ -274,7 +274,7 @@ def _compute_alone(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> 
 
 
 def is_by_value(metric: Metric) -> bool:
-    """Return whether a metric looks at the values of an attribute instead of at documents."""
+    """Tell whether a metric is over values of an attribute instead of documents."""
     return metric.definition is not None and metric.definition.by_value
 
 
@@ -402,7 +402,7 @@ def _slices(
 
 
 def _parts(sets: ValueSets, of_sets: NDArray[np.number]) -> pl.Series:
-    """Return shares of a whole, that of no value last; null where there is nothing to share."""
+    """Return shares of a total, that of documents without a value last; null if the total is 0."""
     parts = np.append(sets.shares(of_sets), of_sets[0])
     total = of_sets.sum()
     return pl.Series(parts / total if total else np.full(len(parts), np.nan)).fill_nan(None)

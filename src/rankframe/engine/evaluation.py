@@ -71,7 +71,7 @@ _JUDGED_FRAMES, _RETRIEVED_FRAMES = RUN_FRAMES[:2], RUN_FRAMES[2:]
 
 @dataclass(frozen=True)
 class Evaluation(ABC):
-    """Evaluate metrics over queries of which all rows are at hand."""
+    """Evaluate metrics over complete queries."""
 
     # all of them, in the order in which they were requested; gaps are not computed per query
     metrics: tuple[Metric, ...]
@@ -131,7 +131,7 @@ class Evaluation(ABC):
 
     @abstractmethod
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        """Evaluate queries from all their rows of both inputs, in any order."""
 
     def evaluate_out_of_core(
         self,
@@ -175,10 +175,10 @@ class Evaluation(ABC):
 
     @abstractmethod
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List what was counted."""
+        """List the counts of the ledger."""
 
     def ledger(self, counts: Counts, sides: Sides, more: Sequence[Item] = ()) -> pl.DataFrame:
-        """Return the ledger: what was counted, `more` of it, and the policies in force."""
+        """Return the ledger: counts, the items in `more`, and policies."""
         described = {**self.policies.described(), **self.averages.intervals.described()}
         caveats = [(f"{PREFIX}{code}", value, text) for code, value, text in self.caveats(counts)]
         return make_ledger([*self.items(counts, sides), *more, *caveats], described)
@@ -196,7 +196,7 @@ class Evaluation(ABC):
 
 @dataclass(frozen=True)
 class RunEvaluation(Evaluation):
-    """Evaluate a run against judgments, or by what was retrieved, or both."""
+    """Evaluate a run by metrics of judgments, of retrieved documents, or both."""
 
     roles = ("qrels", "run")
     counts = RunCounts
@@ -222,7 +222,7 @@ class RunEvaluation(Evaluation):
         items_by: ItemsBy | None = None,
         summed: bool = True,
     ) -> RunEvaluation:
-        """Return the evaluation of metrics, whatever frames they look at.
+        """Return the evaluation of metrics over any frames.
 
         Args:
             metrics: as they were requested, gaps between slices included.
@@ -261,7 +261,7 @@ class RunEvaluation(Evaluation):
         return cls(tuple(metrics), policies, averages, over_judgments, retrieved)
 
     def with_max_grade(self, highest: float) -> RunEvaluation:
-        """Return this evaluation, told the largest grade of all judgments."""
+        """Return this evaluation with the largest grade of all judgments."""
         if self.judged is None:
             return self
         return replace(self, judged=replace(self.judged, max_grade=highest))
@@ -278,7 +278,7 @@ class RunEvaluation(Evaluation):
         return [side for side in (self.train, self.reference) if side is not None]
 
     def left(self, left: InputTable | None) -> InputTable:
-        """Return judgments and all other inputs beside the run as one input."""
+        """Return the judgments and all side inputs as one input."""
         if self.retrieved is None:
             assert left is not None  # metrics look at judgments
             return left
@@ -339,7 +339,7 @@ class RunEvaluation(Evaluation):
         yield Accumulator.from_values(self.averages, values, counts)
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        """Evaluate queries from all their rows of both inputs, in any order."""
         judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
         qrels = part_of(judgments.drop(WHAT, strict=False), "qrels")
         return self.merge(self.evaluate_in_memory(qrels, part_of(right, "run"), rows=left))
@@ -429,7 +429,7 @@ class RunEvaluation(Evaluation):
         return run_caveats(cast("RunCounts", counts), self.policies, has_catalogue=has_catalogue)
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List what was counted of the judgments, the run and what was retrieved."""
+        """List the counts of the judgments, the run and the retrieved documents."""
         counts, (qrels, run) = cast("RunCounts", counts), sides
         retrieved: list[Item] = []
         if self.retrieved is not None:
@@ -447,7 +447,7 @@ class RunEvaluation(Evaluation):
         return [*judged, *column_items(run, "run"), *retrieved]
 
     def over_documents(self, counts: Counts) -> OverDocuments | None:
-        """Return what metrics over documents are made of, where there are any."""
+        """Return the exposure counts for metrics over documents, or None without such metrics."""
         exposure = cast("RunCounts", counts).exposure
         if self.retrieved is None or exposure is None:
             return None
@@ -467,7 +467,7 @@ def prepare_evaluation(
     items_by: ItemsBy | None = None,
     summed: bool = True,
 ) -> RunEvaluation:
-    """Return the evaluation of metrics, and open what it needs beside the run and the judgments.
+    """Return the evaluation of metrics, and open the side inputs that they need.
 
     Args:
         metrics: as they were requested (see `RunEvaluation.from_metrics`, as for the others).
@@ -511,7 +511,7 @@ def passed_inputs(policies: Policies, *, judgments: bool) -> set[str]:
 
 
 def refuse_idle(policies: Policies) -> None:
-    """Refuse tables that no metric looks at."""
+    """Refuse side inputs that no metric uses."""
     for name in ("items", "catalogue", "reference"):
         if getattr(policies, name) is not None:
             raise OptionError(
@@ -539,7 +539,7 @@ def _refuse_unknown(metrics: Sequence[Metric]) -> None:
 
 
 def check_order(counts: RunCounts, policies: Policies) -> None:
-    """Refuse a run whose scores do not say the order that its ranks say."""
+    """Refuse a run whose ranks contradict its scores."""
     if policies.order != "columns" or counts.disagreeing is None:
         return
     below = counts.right_rows - (counts.run_dropped or 0) - counts.run_queries
@@ -553,7 +553,7 @@ def check_order(counts: RunCounts, policies: Policies) -> None:
 def refuse_whole_input(
     metrics: Sequence[Metric], advice: str = "leave it out, or raise max_memory"
 ) -> None:
-    """Refuse metrics that look at all queries at once, where the input is partitioned."""
+    """Refuse metrics that need all queries at once if the input is partitioned."""
     for metric in metrics:
         if metric.whole_input:
             raise MetricParameterError(

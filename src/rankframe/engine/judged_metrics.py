@@ -112,7 +112,7 @@ class JudgedMetrics:
         if by_subtopic is not None:
             if part.subtopics is None:
                 raise MetricParameterError(
-                    f"{by_subtopic.metrics[0].label!r} looks at groups (subtopics, facts) of "
+                    f"{by_subtopic.metrics[0].label!r} looks at subtopics (intents, facts) of "
                     "judgments, and qrels has no such column. If it has one, name it: ",
                     Option("columns", {"qrels": {SUBTOPIC: "…"}}),
                     ".",
@@ -143,12 +143,12 @@ def evaluated_queries(judged: JudgedFrame, policies: Policies) -> Flags:
 
 
 def depends_on_ranks_alone(plan: Plan) -> bool:
-    """Return whether metrics look at nothing but the ranks and grades of a query's documents."""
+    """Tell whether metrics depend only on the ranks and grades of a query's documents."""
     return not plan.whole_input and plan.columns.isdisjoint((QUERY, DOC, "tied_rank"))
 
 
 def deepest_rank(metrics: Sequence[Metric], *depths: int) -> int | None:
-    """Return the last rank that any metric, or anything else, looks at; None: there is no last."""
+    """Return the deepest rank in use, or None for the whole list."""
     cutoffs = [*(metric.params.get("k") for metric in metrics), *depths]
     finite = [k for k in cutoffs if k is not None]
     return max(finite, default=None) if len(finite) == len(cutoffs) else None

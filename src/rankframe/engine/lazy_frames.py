@@ -333,7 +333,7 @@ def exposure(
     columns: Columns | None = None,
     **options: Unpack[ExposureOptions],
 ) -> pl.LazyFrame:
-    """Return the exposure of each document: in how many lists it is, beside its popularity.
+    """Return the exposure of each document: the number of lists that have it, and its popularity.
 
     One row per document of the run or the catalogue, ordered by doc_id. The frame is lazy: inputs
     are read when it is collected. `retrieved` counts the lists that have the document, `lists` the

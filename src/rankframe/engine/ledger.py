@@ -1,4 +1,4 @@
-"""Count what was read, matched and left out, and list the counts and policies in the ledger."""
+"""Count rows that are read, matched and left out; list the counts and policies in the ledger."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _NOTHING = Exact()
 
 
 def first() -> Any:
-    """Declare a field with an example of what was counted: of several, the first is kept."""
+    """Declare a field with an example of the counted rows; merging keeps the first example."""
     return field(default=None, metadata={"merge": min})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Hold counts that merge: numbers add up, and None stands for what was not counted."""
+    """Hold counts that merge: numbers add up, and None means not counted."""
 
     # rows of the judgments and of what else lies beside the run, or of the first ranking
     left_rows: int = 0
@@ -66,7 +66,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class RunCounts(Counts):
-    """Count what an evaluation of a run saw in the run and in what lies beside it."""
+    """Count the rows and queries of an evaluation of a run and its side inputs."""
 
     # the run against the judgments
     qrels_rows: int = 0
@@ -112,7 +112,7 @@ class RunCounts(Counts):
 
     @classmethod
     def from_run(cls, found: RunMatches) -> RunCounts:
-        """Count what was read: the judgments, and the run that was looked up in them."""
+        """Return the counts of the judgments and the matched run."""
         judgments, matches = found.judgments, found.counts
         groups = judgments.subtopics
         best, units = found.policies.duplicates == "keep_best", found.policies.unit is not None
@@ -218,7 +218,7 @@ Item: TypeAlias = tuple[str, float | None, str]
 
 
 def make_ledger(items: Iterable[Item], policies: Mapping[str, object]) -> pl.DataFrame:
-    """Return a ledger: what was counted, then the policies in force."""
+    """Return a ledger: the counts, then the policies."""
     rows = list(items)
     rows += [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
     return pl.DataFrame(rows, schema=LEDGER_SCHEMA, orient="row")
@@ -232,7 +232,7 @@ def evaluated_item(counts: RunCounts) -> Item:
 def judged_items(
     counts: RunCounts, *, subtopics: str | None, rel: float | None, retrieved: bool
 ) -> list[Item]:
-    """List what was counted of a run against judgments.
+    """List the counts of a run against judgments.
 
     Args:
         counts: of all queries.
@@ -317,7 +317,7 @@ def run_caveats(
 def retrieved_items(
     counts: RunCounts, catalogue: Catalogue, over_documents: int, depth: int | None
 ) -> list[Item]:
-    """List what was counted of retrieved documents.
+    """List the counts of retrieved documents.
 
     `over_documents`: how many metrics look at documents; `depth`: of slices of the items.
     """
@@ -353,7 +353,7 @@ def _counted_items(*items: Item) -> list[Item]:
 
 
 def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
-    """List what was counted of two rankings."""
+    """List the counts of two rankings."""
     share = counts.shared / counts.documents if counts.documents else None
     return [
         ("a_rows", counts.left_rows, "documents read, first ranking"),
@@ -380,7 +380,7 @@ def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
 
 
 def column_items(run: InputTable, name: str) -> list[Item]:
-    """List what orders a run, what was excluded, and which columns were not looked at."""
+    """List the column that orders a run, the excluded rows, and the ignored columns."""
     items: list[Item] = [(f"{name}{ORDER}", None, run.ordered)]
     if run.excluded is not None:
         note = "rows of documents that their query has in train: dropped"

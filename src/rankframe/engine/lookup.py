@@ -71,7 +71,7 @@ class Lookup:
         return cls(cache[key], batches, policies, "tied_rank" in columns, pooled, listed, ids)
 
     def found(self, on_progress: OnProgress = ignore_progress) -> RunMatches:
-        """Read the run, whatever the order of its rows; once, if it is looked at several times."""
+        """Read the run in any order of rows; reuse cached matches of an earlier reading."""
         cache = self.run.scanned.cache
         if cache is None:
             return read_batches(self.run, self.nothing_found, on_progress)
@@ -81,7 +81,7 @@ class Lookup:
         return found
 
     def found_if_contiguous(self, on_progress: OnProgress = ignore_progress) -> RunMatches | None:
-        """Read the run in one pass; return None where the rows of a query are not contiguous."""
+        """Read the run in one pass; return None if the rows of a query are not contiguous."""
         return read_if_contiguous(self.run, self.nothing_found, on_progress)
 
     @property
@@ -121,7 +121,7 @@ class Lookup:
 def read_judgments(
     qrels: InputTable, frame: pl.LazyFrame, duplicates: Duplicates, at_once: int | None = None
 ) -> IndexedJudgments:
-    """Read judgments, refuse what is wrong with them, and index them.
+    """Read, check and index judgments.
 
     `frame`: their columns, ids in the form in which they are compared.
     """

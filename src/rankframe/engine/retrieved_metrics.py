@@ -49,7 +49,7 @@ _FROM = {
 
 @dataclass(frozen=True)
 class SideInputs:
-    """Open what metrics look at beside a run and judgments, each input when it is needed."""
+    """Open the side inputs of metrics, each input at its first use."""
 
     policies: Policies
     columns: Columns | None = None
@@ -74,7 +74,7 @@ class SideInputs:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Return the documents that could be retrieved, and what is known of them."""
+        """Return the catalogue: the documents that could be retrieved, and their popularity."""
         trained = None if self.train is None else Trained.from_train(self.train)
         policies = self.policies
         return Catalogue.from_inputs(
@@ -84,7 +84,7 @@ class SideInputs:
 
 @dataclass(frozen=True)
 class RetrievedMetrics:
-    """Compute metrics over the retrieved frame, and count what metrics over documents look at."""
+    """Compute metrics over the retrieved frame, and the counts for metrics over documents."""
 
     plan: Plan
     # metrics over documents: how often each was retrieved
@@ -137,7 +137,7 @@ class RetrievedMetrics:
         return retrieved
 
     def _prepare(self) -> None:
-        """Compute once what all threads look at."""
+        """Compute the values that all threads share, before they start."""
         catalogue = self.catalogue
         for name in self.plan.columns:
             request = catalogue.frame.request(name)
@@ -152,7 +152,7 @@ class RetrievedMetrics:
 
     @property
     def needed(self) -> set[float]:
-        """Return which kinds of rows beside the run are looked at."""
+        """Return the kinds of side inputs that the metrics use."""
         columns = self.catalogue.frame.without_parameters(self.plan.columns)
         needed = {what for name, what in SIDE_OF_COLUMN.items() if name in columns}
         if self.items_by is not None and self.items_by.hits:
@@ -188,12 +188,12 @@ class RetrievedMetrics:
 
     @property
     def deepest(self) -> int | None:
-        """Return the last rank that anything looks at; None: the end of the list."""
+        """Return the deepest rank in use, or None for the whole list."""
         depths = [] if self.items_by is None else [self.items_by.k]
         return deepest_rank((*self.plan.metrics, *self.documents), *depths)
 
     def start(self, left: pl.DataFrame) -> Callable[[], RetrievedValues]:
-        """Index all rows beside a run; each call of what is returned begins to read the run."""
+        """Index all side inputs of a run, and return a function that starts reading the run."""
         policies = self.policies
         sides = SideIndexes.from_rows(
             left, sorted(self.needed), policies.ties, policies.run_duplicates
@@ -246,13 +246,13 @@ class RetrievedValues:
                 self.exposure.add(rows, slices)
 
     def finish(self) -> tuple[pl.DataFrame, RunCounts]:
-        """Return the values of all queries in byte order, and what was counted."""
+        """Return the values of all queries in byte order, and the counts."""
         parts = [empty_values(self.metrics.plan.metrics), *self.parts]
         return concat_values(parts), replace(self.counts, exposure=self.exposure)
 
 
 def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: Catalogue) -> None:
-    """Refuse a metric that needs what was not given."""
+    """Refuse a metric if an input that it needs is missing."""
     for name in metric.expr().meta.root_names():
         if name in catalogue.attributes.columns:
             continue

@@ -120,7 +120,7 @@ class Catalogue:
         return Index(text_hashes(DOC, self.docs))
 
     def find(self, hashes: Keys, docs: pl.Series) -> Ints:
-        """Return the number of each document by the hash of its text; -1 where there is none."""
+        """Return the number of each document by the hash of its text; -1 if unknown."""
         return find_ids(self._index, self.docs, hashes, docs)
 
     @cached_property

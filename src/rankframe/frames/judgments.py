@@ -116,7 +116,7 @@ class SubtopicRows:
         return int(np.count_nonzero(self.group[order[begins]] != NO_SUBTOPIC))
 
     def fingerprint(self, document_keys: Keys) -> Fingerprint:
-        """Return the fingerprint of these rows, to be added to that of the documents."""
+        """Return the fingerprint of these rows, a term of the fingerprint of the judgments."""
         named = self.group != NO_SUBTOPIC
         weights = np.where(named, 1.0 if self.weights is None else self.weights, 1.0)
         bits, weight_bits = ((numbers + 0.0).view(np.uint64) for numbers in (self.grades, weights))
@@ -183,10 +183,9 @@ class IndexedJudgments(QueryIndex):
 
 
 def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
-    """Index the judgments of a table with hashes; return also whether one may be there twice.
+    """Index the judgments of a table with hashes; return also whether there may be duplicates.
 
-    With subtopics, each document is judged once, by the best of its grades, and `subtopics` holds
-    all of its rows.
+    With subtopics, each document has the best of its grades, and `subtopics` holds all of its rows.
     """
     if SUBTOPIC not in table.columns:
         judgments = IndexedJudgments.from_hashed(table)

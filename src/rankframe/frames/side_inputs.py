@@ -74,7 +74,7 @@ def _sort_values(run: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
 
 @dataclass(frozen=True)
 class SideIndexes:
-    """Hold an index of each kind of rows beside a run; None: it is not needed."""
+    """Hold an index of each side input of a run; None if no metric needs it."""
 
     judged: QueryIndex | None = None
     trained: QueryIndex | None = None
@@ -115,7 +115,7 @@ class SideIndexes:
 
 
 def _rank_index(index: QueryIndex, ties: JudgedTies) -> QueryIndex:
-    """Replace the values that say the order of documents by their ranks."""
+    """Replace the values that order documents by ranks."""
     rank = np.empty(index.height)
     for first, end in index.blocks(_BLOCK):
         batch = index.select(np.arange(first, end))

@@ -140,7 +140,7 @@ class Batches:
         _check_side(side, rows)
 
     def explain(self, error: DuplicateError) -> None:
-        """Raise the error that says how many documents of the whole input come twice, and where."""
+        """Raise an error with the number of duplicates in the whole input and their rows."""
         if error.role == self.scanned.role:
             load_unique(self.scanned)
 
@@ -169,7 +169,7 @@ class Batches:
 
 
 def _as_checked(table: pl.DataFrame) -> pl.LazyFrame:
-    """Return a table as rules look at it: ids as text, without hashes."""
+    """Return a table for the rules: ids as text, without hashes."""
     return table.lazy().drop(HASHES, strict=False).with_columns(pl.col(QUERY, DOC).cast(pl.String))
 
 

@@ -98,7 +98,7 @@ def lists_of(
 
 @dataclass(frozen=True)
 class Lists:
-    """A table with one row per query."""
+    """Hold a table with one row per query."""
 
     frame: pl.LazyFrame
     flat: InputNames
@@ -231,7 +231,7 @@ class Lists:
 
 @dataclass(frozen=True)
 class InputTable:
-    """An input that was opened and whose columns were found, but whose rows were not read.
+    """Hold an open input: its columns are matched, its rows are not read.
 
     Attributes:
         role: what errors call the input.

@@ -183,7 +183,7 @@ def without_seen(run: InputTable, train: InputTable) -> InputTable:
 
 
 def refuse_counts(rows: int, example: float | None) -> None:
-    """Refuse rows of train with bad counts, of which there are so many."""
+    """Refuse bad counts in train; `rows` is the number of such rows, `example` one of them."""
     if rows:
         problem = f"a {COUNT} that is no whole number of at least 1"
         advice = "Say how often each pair is there, or leave the column out"

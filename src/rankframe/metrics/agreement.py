@@ -293,7 +293,7 @@ def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
     > (1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]
 
-    At k, the least whatever follows after depth k. `p` and `ties` as in rbo.
+    At k, the least over all continuations after depth k. `p` and `ties` as in rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_min")["rbo_min"], 10)

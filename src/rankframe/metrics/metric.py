@@ -158,7 +158,7 @@ def registered_metric(name: str) -> Definition:
 
 
 def names_over(frame: Frame) -> list[str]:
-    """List the metrics that look at a kind of frame."""
+    """List the metrics over a frame."""
     return [name for name, definition in REGISTRY.items() if definition.frame == frame]
 
 
@@ -299,7 +299,7 @@ class Metric:
         )
 
     def build(self) -> pl.Expr | Ratio:
-        """Return the metric's value for one query, over the frame that it looks at."""
+        """Return the metric's expression for the value of one query over its frame."""
         if self.definition is None:
             assert self.expression is not None  # nobody builds what is stored
             return self.expression

@@ -122,7 +122,7 @@ def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def parse(text: str) -> list[Metric]:
-    """Return the metrics that one name stands for: one, or one for each cutoff in `@1,3,5`.
+    """Parse a name: return one metric, or one for each cutoff in `@1,3,5`.
 
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params
     {'gain': 'exp2', 'k': 10}

@@ -79,7 +79,7 @@ class Input:
         return {QUERY: QUERY, DOC: DOC, **numbered, **group}
 
     def tagged(self, side: int = 0, numbers: int = 1, *, groups: bool = False) -> DataFrame:
-        """Select ids as strings and numbers as doubles, with a tag that says which side this is.
+        """Select ids as strings and numbers as doubles, with a tag for the input.
 
         Sides are told apart by it, never by what is null: a null may be a mistake in the data.
         `groups`: with what judgments are about.
@@ -122,7 +122,7 @@ class Input:
             return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
 
     def highest(self) -> float:
-        """Return the largest of the first numbers, grades; what is no grade is refused later."""
+        """Return the largest finite grade, or 0; later checks refuse invalid grades."""
         finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
         rows, highest = first_row(self.tagged().selectExpr("count(1)", f"max({finite})"))
         if not rows:
@@ -223,7 +223,7 @@ def open_run(
 
 
 def _as_polars(kind: DataType) -> pl.DataType:
-    """Return a type of Spark's as far as it matters to what a column may be."""
+    """Simplify a Spark type to the distinctions that column checks need."""
     name = kind.typeName()
     if name == "array":
         return pl.List(_as_polars(cast("ArrayType", kind).elementType))

@@ -206,7 +206,7 @@ def _rndcg(request: _Request) -> Line:
 
 
 def _gained(request: _Request) -> Line:
-    """-m ndcg.1=3,2=9: gains of some grades; the others gain what they are."""
+    """-m ndcg.1=3,2=9: gains of some grades; other grades are their own gain."""
     if not request.params:
         return _plain(request)
     gains = {grade: grade for grade in request.grades if grade >= 0}

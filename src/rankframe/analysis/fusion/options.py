@@ -58,12 +58,12 @@ class FusionPolicies(Options):
 
     @property
     def run_duplicates(self) -> Duplicates:
-        """Return the policy for duplicates in a run: of the chunks of a unit, the best is kept."""
+        """Return the policy for duplicates in a run; with `unit`, keep the best chunk of a unit."""
         return self.duplicates if self.unit is None else "keep_best"
 
     @property
     def keeps_chunk_ranks(self) -> bool:
-        """Tell whether units have the ranks of their best chunks."""
+        """Tell whether a unit has the rank of its best chunk."""
         return self.unit is not None and self.unit_ranks == "kept"
 
 

@@ -117,7 +117,7 @@ class Definition(Facts):
 
 @dataclass(frozen=True)
 class Method:
-    """Hold a definition with values of its parameters, a norm, and what it learned."""
+    """Hold a definition with parameter values, a norm, and learned values."""
 
     label: str
     norm: Norm | None

@@ -87,7 +87,7 @@ def list_candidates(
     budget: int,
     folds: int,
 ) -> list[Candidate]:
-    """List what is tried, ordered by method, norm and parameters; refuse what is no fusion."""
+    """List the candidates by method, norm and parameters; refuse invalid fusions."""
     varied, grid = _methods(methods, folds), grid or {}
     named = [norm_named(name) for name in _texts("norms", norms)]
     norm_names = [RAW if norm is None else norm.name for norm in named]

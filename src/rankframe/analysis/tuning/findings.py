@@ -180,7 +180,7 @@ class Findings:
         return table.with_columns(improved=improved).select(AGAINST_COLUMNS)
 
     def by_fold(self) -> pl.DataFrame:
-        """Return a row for each fold: what was chosen without it, and its value."""
+        """Return a row for each fold: the candidate chosen on the other folds, and its value."""
         rows: list[Row] = []
         runs, total = list(self.runs.items()), sum(self.folds.sizes)
         for fold, size in enumerate(self.folds.sizes):

@@ -37,6 +37,7 @@ from rankframe.core.errors import (
     OutputError,
     UnreadableInputError,
 )
+from rankframe.core.messages import number_of
 from rankframe.io.formats.numbers import beyond_float
 
 Kind = Literal["qrels", "run"]
@@ -271,8 +272,8 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
         bad = frame[key].filter(frame[key].str.contains(r"\s|^#$" if key == QUERY else r"\s"))
         if len(bad):
             raise OutputError(
-                f"{len(bad):,} {key}s hold white space, or nothing but #, e.g. {bad[0]!r}: "
-                "TREC text cannot hold them. Write another format."
+                f"TREC text cannot hold {number_of(len(bad), key)} with white space, or with "
+                f"nothing but #, e.g. {bad[0]!r}. Write another format."
             )
     if RELEVANCE in frame.columns:
         lost = [name for name in (SUBTOPIC_WEIGHT,) if name in frame.columns]

@@ -231,7 +231,7 @@ def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes
 
 
 def _last_line(text: bytes, *, quotes: bool) -> int:
-    """Return where the last line ends; with `quotes`, no line ends inside quotation marks."""
+    """Return the end of the last line; with `quotes`, line ends inside quotation marks are text."""
     end = text.rfind(b"\n") + 1
     if not quotes or not text.count(b'"', 0, end) % 2:
         return end
@@ -337,7 +337,12 @@ class TableReader:
 
 
 class JsonReader:
-    """Read JSON Lines; `read`: reads such text, `refuse`: refuses the whole text for a mistake."""
+    """Read JSON Lines block by block.
+
+    Args:
+        read: reads a block of text.
+        refuse: raises the error for a malformed line.
+    """
 
     quotes = False
     dropped = ()

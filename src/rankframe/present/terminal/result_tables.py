@@ -99,7 +99,7 @@ def results_text(results: Mapping[str, Result], metrics: Sequence[Metric], style
 def _fitted(
     results: Mapping[str, Result], metrics: Sequence[Metric], width: int, *, sliced: bool = False
 ) -> list[Table]:
-    """Spread runs over tables that fit, without intervals where there are too many runs."""
+    """Distribute runs over tables that fit; omit intervals if there are too many runs."""
     tables = spread_columns(_runs_table(results, metrics, "half", sliced=sliced), width)
     if len(tables) > 1 and len(results) > _MOST_WITH_INTERVALS:
         tables = spread_columns(_runs_table(results, metrics, "none", sliced=sliced), width)
