@@ -178,7 +178,7 @@ def _fusion(measured: list[dict[str, Any]]) -> str:
 
 
 _SHOWN = """\
-`python -m benchmarks.shown FOLDER --output benchmarks/shown.json`. Each user gets 20 of
+`python -m benchmarks.retrieved FOLDER --output benchmarks/shown.json`. Each user gets 20 of
 200,000 items, and `train` has five rows per user. Each row of the table is one call in its own
 process, from Parquet files, including intervals and imports.
 

@@ -1,4 +1,4 @@
-"""The plain definitions of what was shown against what recommender packages say of the same lists.
+"""The plain definitions of retrieved documents against what recommender packages say of the same lists.
 
 The packages ran once, each in an environment of its own: `recorded/README.md`. Each recorded name
 is compared, with its own conventions spelled out here, or is in OTHER: no metric of ours.

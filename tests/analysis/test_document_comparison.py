@@ -1,4 +1,4 @@
-"""Metrics without values per query, and of what was shown, where something is decided."""
+"""Metrics without values per query, and of retrieved documents, where something is decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was shown: cases to check by hand, and every metric by its plain definition."""
+"""Retrieved documents: cases to check by hand, and every metric by its plain definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was shown, on Spark: the same bits as here."""
+"""Retrieved documents, on Spark: the same bits as here."""
 
 from __future__ import annotations
 

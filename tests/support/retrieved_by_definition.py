@@ -1,4 +1,4 @@
-"""Metrics of what was shown, in plain Python, each straight from its definition.
+"""Metrics of retrieved documents, in plain Python, each straight from its definition.
 
 A case has run and base (user to documents in rank order; empty: shown nothing), qrels (user to
 document to grade), train (rows of user, document, count), and items (document to attributes, None
