@@ -126,7 +126,13 @@ def main() -> None:
     for _ in range(given.repeat):
         for asked in given.set or list(SETS):
             limit = ["--max-memory", given.max_memory] if given.max_memory else []
-            command = [sys.executable, "-m", "benchmarks.retrieved", os.fspath(given.folder), "--here"]
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.retrieved",
+                os.fspath(given.folder),
+                "--here",
+            ]
             command += ["--users", str(given.users), "--set", asked, *limit]
             said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             one = json.loads(said) | {"users": given.users, "max_memory": given.max_memory}

@@ -1,4 +1,4 @@
-"""The plain definitions of retrieved documents against what recommender packages say of the same lists.
+"""Compare plain definitions of metrics of retrieved documents with recommender packages.
 
 The packages ran once, each in an environment of its own: `recorded/README.md`. Each recorded name
 is compared, with its own conventions spelled out here, or is in OTHER: no metric of ours.

@@ -26,7 +26,7 @@ SEEDS = (0, 1, 2)
 JUDGED = names_over("judged")
 WITH_CUTOFF = [name for name in REGISTRY if "k" in REGISTRY[name].parameters]
 WITH_LEVEL = [name for name in JUDGED if "rel" in REGISTRY[name].parameters]
-# What looks at retrieved documents needs more than judgments and a run: tests/metrics/test_retrieved.py.
+# Metrics of retrieved documents need more inputs: tests/metrics/test_retrieved.py.
 FRAMES: tuple[Frame, ...] = ("judged", "subtopic", "pair")
 OVER = [name for name, definition in REGISTRY.items() if definition.frame in FRAMES]
 DEFINITIONS = [pytest.param(REGISTRY[name], id=name) for name in OVER]
