@@ -331,7 +331,7 @@ def _compare_averages(
 
 
 def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
-    """Correct p values over all queries, and over each way of slicing by itself.
+    """Correct p values over all queries, and separately for each slicing attribute.
 
     So looking at slices does not change what is significant over all queries.
     """

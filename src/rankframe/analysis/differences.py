@@ -83,7 +83,7 @@ class Setup:
         return count_needed_queries(self.level)
 
     def out_of_reach(self, tests: int, families: int) -> str:
-        """Explain that so many tests need more permutations to find anything; "" if they do not.
+        """Explain that this many tests need more permutations to find a difference; "" if not.
 
         `families` is the number of metrics × slices that the tests are of.
         """
@@ -305,7 +305,7 @@ class AlignedValues(PairedValues):
         return sign * (after - before), estimate_mean_error(self.pull(1) - self.pull(0))
 
     def system_row(self, system: int, intervals: Intervals) -> Row:
-        """Describe a system by itself: its average with an interval."""
+        """Describe one system: its average with an interval."""
         average, paired, bounds = self.averages[system], self.paired, None
         if average is not None and intervals.ci == "t":
             error = estimate_difference_error(paired, None, system)

@@ -141,7 +141,7 @@ def _symbol_offset(library: Path) -> int | None:
 
 
 def _find(content: mmap.mmap, text: bytes, start: int, end: int) -> int:
-    """Return where a text stands in a mapped file, or -1; of 35 MB, little is held at a time."""
+    """Return the position of a text in a mapped file, or -1, with little memory."""
     step, place = 1 << 20, -1
     while place < 0 and start < end:
         place = content.find(text, start, min(start + step + len(text), end))

@@ -171,7 +171,7 @@ class Evaluation(ABC):
 
     @abstractmethod
     def check(self, accumulator: Accumulator, find_ids: FindIds) -> None:
-        """Refuse inputs that have nothing in common, or that lack what policies ask for."""
+        """Refuse inputs without common queries or documents, or without data that policies need."""
 
     @abstractmethod
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
@@ -408,7 +408,7 @@ class RunEvaluation(Evaluation):
         )
 
     def check(self, accumulator: Accumulator, find_ids: FindIds) -> None:
-        """Refuse inputs that have nothing in common, or that lack what policies ask for."""
+        """Refuse inputs without common queries or documents, or without data that policies need."""
         counts, policies = cast("RunCounts", accumulator.counts), self.policies
         if self.judged is not None:
             if not counts.overlap and policies.no_overlap == "error":

@@ -86,7 +86,7 @@ class Lookup:
 
     @property
     def _key(self) -> Hashable:
-        """Return a key: a run is looked up once for each."""
+        """Return the cache key: a run is matched once per key."""
         # Units are in the run already, and what queries have had is not.
         done = ("unit", "train", "exclude_seen")
         names = [name for name in JudgedOptions.__annotations__ if name not in done]

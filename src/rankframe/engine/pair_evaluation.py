@@ -61,7 +61,7 @@ class Pairing:
 
 
 class _PairBatches(Generic[T]):
-    """Work on the pairs of batches of the second ranking."""
+    """Pair each batch of the second ranking with the first ranking, and process the pairs."""
 
     def __init__(self, pairing: Pairing, work: Callable[[PairFrame], T]) -> None:
         self._pairing, self._work = pairing, work

@@ -306,7 +306,7 @@ class InputTable:
         return replace(self, raw=raw, lists=None, before=None)
 
     def count(self, *, estimated: bool = False) -> int:
-        """Count the rows; `estimated`: from the first lists, if lists are unrolled."""
+        """Count the rows; with `estimated`, estimate rows in list columns from the first lists."""
         table = self.before or self
         if table.lists is not None:
             return table.lists.count(estimated=estimated)

@@ -159,7 +159,8 @@ def _truth_by_query(truths: Any, names: pl.Series, *, keyed: bool) -> tuple[pl.S
         queries, sets = read_queries(truths, "ground_truth"), list(truths.values())
     elif len(sets) != len(names):
         raise OptionError(
-            f"ground_truth has {len(sets):,} sets for {len(names):,} ranked lists. "
+            f"ground_truth has {number_of(len(sets), 'set')} for "
+            f"{number_of(len(names), 'ranked list')}. "
             "Give one for each list, or one set for all."
         )
     if bad := [truth for truth in sets if not _is_list(truth)]:
@@ -212,10 +213,12 @@ def _scores(scores: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.
         raise OptionError(f"scores must be a list of numbers for each list, not {shown(bad[0])}.")
     counts = count_each(scores)
     if len(counts) != len(lengths):
-        raise OptionError(f"scores has {len(counts):,} lists for {len(lengths):,} ranked lists.")
+        ranked = number_of(len(lengths), "ranked list")
+        raise OptionError(f"scores has {number_of(len(counts), 'list')} for {ranked}.")
     if (counts != lengths).any():
         first = int(np.argmax(counts != lengths))
-        elements = f"{lengths[first]:,} elements and {counts[first]:,} scores"
+        elements = number_of(lengths[first], "element")
+        elements += f" and {number_of(counts[first], 'score')}"
         raise OptionError(f"list {str(keys[first])!r} has {elements}.")
     return _numbers(chain.from_iterable(scores), "score")
 

@@ -278,7 +278,7 @@ def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> Value:
 
 
 def _in_common_at_end(ties: RboTies, k: int | None) -> pl.Expr:
-    """Return X at the end of both rankings, or at k; a tie that k cuts counts in part."""
+    """Return X_d at the end of both rankings, or at k; a tie group cut by k counts in part."""
     return total(where(_end(k) == _DEPTH, _agreement(ties) * _DEPTH))
 
 

@@ -307,7 +307,7 @@ class Metric:
 
     @functools.cached_property
     def over_parts(self) -> tuple[pl.Expr | Ratio, Parts]:
-        """Return the metric's value over named sums, as far as it is made of sums, and these."""
+        """Return the metric as an expression over named sums, and the named sums."""
         with collecting() as parts:
             return self.build(), parts
 

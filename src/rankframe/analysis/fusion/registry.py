@@ -140,7 +140,7 @@ class Method:
             raise OptionError(
                 f"{self.definition.name} is trained on judgments. Pass them with ",
                 Option("qrels"),
-                ", best of queries that are not fused.",
+                ", preferably judgments of other queries than the fused ones.",
             )
 
     def refuse_unscored(self, unscored: Sequence[str]) -> None:

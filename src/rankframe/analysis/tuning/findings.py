@@ -138,7 +138,7 @@ class Findings:
         )
 
     def by_run(self) -> pl.DataFrame:
-        """Return a row for each run by itself."""
+        """Return a row for each unfused run."""
         values = self._align({name: run.terms for name, run in self.runs.items()})
         rows: list[Row] = []
         for i, name in enumerate(self.runs):

@@ -261,7 +261,7 @@ def refuse_mistakes(
 
 
 def whole_grades(grades: T) -> T:
-    """Return the whole number that each grade begins with; 0 for other numbers, else null."""
+    """Parse grades as C's atol does: leading digits, 0 for other numbers, null for other text."""
     begins = grades.str.extract(r"^([+-]?[0-9]+)").cast(pl.Float64)
     return begins.fill_null(grades.cast(pl.Float64, strict=False) * 0).fill_nan(0)
 

@@ -44,12 +44,12 @@ _STEP = 1 << 20
 
 
 def held_bytes(limit: int) -> int:
-    """Return how many bytes of text are held in memory under a memory limit."""
+    """Return how many bytes of text may stay in memory under a memory limit."""
     return max(int(limit * _HELD), _SMALL)
 
 
 def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
-    """Return whether these files have more text than is held in memory under a limit."""
+    """Tell whether these files have more text than may stay in memory under a limit."""
     room = held_bytes(limit)
     for file in files:
         with Path(file).open("rb") if isinstance(file, str) else file as raw:
@@ -326,7 +326,7 @@ class TableReader:
         return (table := self._frame(self._header)) is not None and table.is_empty()
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block under the header of the first one."""
+        """Read a block of CSV text; a later block gets the header of the first block."""
         table = self._frame(block if not above else self._header + block)
         assert table is not None  # its header is that of the first
         return table
