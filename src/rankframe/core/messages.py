@@ -173,7 +173,7 @@ def listing(names: Sequence[str], limit: int = 12) -> str:
 def shown(value: object, limit: int = 80) -> str:
     """Write a value as Python does, on one line, shortened if it is long."""
     try:
-        return shorten(repr(value).replace("\n", " ").replace("\t", "\\t"), limit)
+        return shorten(re.sub(r"[\n\t]+", " ", repr(value)), limit)
     except ValueError:  # Python does not write whole numbers of thousands of digits
         return "a number of thousands of digits"
 

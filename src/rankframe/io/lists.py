@@ -345,7 +345,7 @@ def _grade_rows(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.flo
     if not len(lengths):
         raise OptionError("rows has no grades.")
     if np.isinf(flat).any():
-        infinite = number_of(np.count_nonzero(np.isinf(flat)), "infinite grade")
+        infinite = number_of(int(np.isinf(flat).sum()), "infinite grade")
         raise OptionError(f"rows has {infinite}.")
     return pl.Series(QUERY, np.arange(len(lengths))) if names is None else names, lengths, flat
 
