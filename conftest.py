@@ -43,11 +43,13 @@ def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, objec
     groups = rf.judge(facts, listed, relevance=1, subtopics=True)
     doctest_namespace.update(rf=rf, pl=pl, frame=rf.judge(qrels, run).collect())
     if request.node.name.startswith("rankframe.metrics."):
-        doctest_namespace.update(grouped=groups.collect(), shown=_shown(), documents=DOCUMENTS)
+        doctest_namespace.update(
+            subtopic=groups.collect(), retrieved=_retrieved(), documents=DOCUMENTS
+        )
 
 
-def _shown() -> pl.DataFrame:
-    """What a user is shown: a, that they and another have; b, that one has; c, that nobody has."""
+def _retrieved() -> pl.DataFrame:
+    """Return the documents retrieved for a user: two users have a, one has b, none has c."""
     items = pl.DataFrame(
         {
             "doc_id": ["a", "b", "c", "e"],
@@ -74,7 +76,7 @@ DOCUMENTS = pl.DataFrame(
     {
         "doc_id": ["a", "b", "c", "d", "e"],
         "in_catalogue": [True, True, True, False, True],
-        "shown_top2": [2, 1, 0, 1, 0],
+        "retrieved_top2": [2, 1, 0, 1, 0],
         "lists_top2": [2] * 5,
     }
 )

@@ -35,7 +35,7 @@ MARK = "catalogues"
 METRICS = {
     f"coverage@{K}": "coverage, also count=true",
     f"gini@{K}": "gini",
-    f"gini(over=shown)@{K}": "gini(over=shown)",
+    f"gini(over=retrieved)@{K}": "gini(over=retrieved)",
     f"entropy@{K}": "entropy",
     f"personalisation@{K}": "personalisation",
     f"exposure_gap(by=genre)@{K}": "exposure_gap",

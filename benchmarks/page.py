@@ -30,8 +30,8 @@ def write_page(folder: Path) -> Path:
         parts += ["\n## Comparing two rankings\n", _agreement(measured)]
     if (fusion := folder / "fusion.json").exists():
         parts += ["\n## Fusion\n", _fusion(json.loads(fusion.read_text("utf-8")))]
-    if (shown := folder / "shown.json").exists():
-        retrieved = _shown(json.loads(shown.read_text("utf-8")))
+    if (stored := folder / "retrieved.json").exists():
+        retrieved = _retrieved(json.loads(stored.read_text("utf-8")))
         parts += ["\n## Metrics of retrieved documents\n", retrieved]
     if (spark := folder / "spark.json").exists():
         distributed = _spark(json.loads(spark.read_text("utf-8")))
@@ -178,7 +178,7 @@ def _fusion(measured: list[dict[str, Any]]) -> str:
 
 
 _SHOWN = """\
-`python -m benchmarks.shown FOLDER --output benchmarks/shown.json`. Each user gets 20 of
+`python -m benchmarks.retrieved FOLDER --output benchmarks/retrieved.json`. Each user gets 20 of
 200,000 items, and `train` has five rows per user. Each row of the table is one call in its own
 process, from Parquet files, including intervals and imports.
 
@@ -186,7 +186,7 @@ process, from Parquet files, including intervals and imports.
 |---|---|---|---|---|---|"""
 
 
-def _shown(measured: list[dict[str, Any]]) -> str:
+def _retrieved(measured: list[dict[str, Any]]) -> str:
     rows = [
         f"| {one['users']:,} | {one['metrics']} ({one['asked']}) | {one['max_memory'] or ''} "
         f"| {one['wall']:.1f} | {one['cpu']:.1f} | {one['peak'] / 1e9:.1f} |"

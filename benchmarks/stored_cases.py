@@ -478,7 +478,7 @@ efd efd@5 efd(discount=none)@5 efd(rel=2)
 """
 CATALOGUE = """
 coverage coverage@5 coverage(count=true)@2
-gini gini@5 gini(over=shown)@5
+gini gini@5 gini(over=retrieved)@5
 entropy entropy@5
 personalisation@2 personalisation@5
 exposure_gap(by=genre)@5 exposure_gap(by=genres,target=train)@5

@@ -17,11 +17,11 @@ MEANINGS = {
     "query_id": "the query, or the user",
     "doc_id": "the document, or the item",
     "relevance": "the grade of a judgment",
-    "score": "of a retrieved document; more is better",
-    "distance": "a score of which less is better",
+    "score": "the score of a retrieved document; larger is better",
+    "distance": "a score; smaller is better",
     "rank": "the place of a retrieved document, from 1",
-    "group": "what a judgment is about: a subtopic, an intent, a fact",
-    "group_weight": "how much a group counts; beside groups, `weight` is it too",
+    "subtopic": "what a judgment is about: a subtopic, an intent, a fact",
+    "subtopic_weight": "weight of the subtopic, also read from a column `weight`",
 }
 
 
@@ -43,7 +43,7 @@ def synonyms() -> str:
     found = table(["column", "meaning", "also recognised"], rows)
     of_a_side = columns.LIST_SYNONYMS_OF
     rows = [(f"`{side}`", _names(names)) for side, names in of_a_side.items() if names]
-    said = "Of a list of documents, these too:"
+    said = "For columns that hold lists of documents, rankframe also recognises these names:"
     return f"{found}\n\n{said}\n\n{table(['in', 'names'], rows)}" if rows else found
 
 

@@ -23,7 +23,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Evaluate",
         (
             "A ranking against judgments, two rankings with each other, and the frames behind "
-            "both. *Data or path*: [whatever you have](formats.md)."
+            "both. *Data or path*: a frame, a file or [another supported format](formats.md)."
         ),
     ),
     "decisions": (

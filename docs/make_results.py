@@ -41,9 +41,9 @@ MEANINGS = {
     "Result.items.slice": "the value of the attribute; `(none)` for documents without a value",
     "Result.items.k": "how many ranks of each list are counted",
     "Result.items.documents": "documents of the catalogue in the slice",
-    "Result.items.documents_shown": "documents retrieved for any query, in the catalogue or not",
+    "Result.items.documents_retrieved": "retrieved documents, in the catalogue or not",
     "coverage": "share of the catalogue's documents that are retrieved",
-    "times_shown": "how often the documents of the slice are retrieved",
+    "times_retrieved": "how often the documents of the slice are retrieved",
     "share_of_places": "share of all retrieved rows",
     "share_of_exposure": "share of exposure, where rank r counts 1 / log2(r + 1)",
     "hits": "how many retrieved rows are relevant; null without judgments",
@@ -162,15 +162,15 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
     )
     yield (
         "Result.per_query",
-        "A row a query, in byte order of query_id; a column a metric, under its name.",
+        "One row per query, in byte order of query_id; one column per metric, named after it.",
         result.per_query,
     )
-    yield "Result.slices", "A row a slice and metric; empty without `by=`.", result.slices
+    yield "Result.slices", "One row per slice and metric; empty without `by=`.", result.slices
     yield (
         "Result.items",
         (
-            "A row a slice of the items; empty without `items_by=`. A document with several values "
-            "is in the slice of each; of shares, each gets an equal part of it."
+            "One row per slice of the items; empty without `items_by=`. A document with several "
+            "values is in the slice of each value. Shares divide it equally among its slices."
         ),
         result.items,
     )

@@ -53,7 +53,7 @@ _PACKAGES = {"plot": "present.charts", "spark": "spark"}
 
 
 def __dir__() -> list[str]:
-    """List the public API, and nothing else."""
+    """List the public names only."""
     return sorted(["__version__", *_HOMES, *_PACKAGES, *_metrics()])
 
 

@@ -1,4 +1,4 @@
-"""The plain definitions of what was shown against what recommender packages say of the same lists.
+"""Compare plain definitions of metrics of retrieved documents with recommender packages.
 
 The packages ran once, each in an environment of its own: `recorded/README.md`. Each recorded name
 is compared, with its own conventions spelled out here, or is in OTHER: no metric of ours.
@@ -19,8 +19,8 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
 from tests.against.record.cases import GENRES
-from tests.support import shown_by_definition as by
-from tests.support.shown_by_definition import ByUser, Case, average
+from tests.support import retrieved_by_definition as by
+from tests.support.retrieved_by_definition import ByUser, Case, average
 
 RECORDED = Path(__file__).parent / "recorded"
 CASES: dict[str, Case] = json.loads((RECORDED / "cases.json").read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ EVIDENTLY: dict[str, Definition] = {
     "PersonalizationMetric": overlap_by_k,
     "PopularityBias ARP": lambda case, k: average(by.popularity(warm(case, k), k)),
     "PopularityBias coverage": lambda case, k: by.coverage(case, k, of="train"),
-    "PopularityBias gini": lambda case, k: by.gini(case, k, over="shown"),
+    "PopularityBias gini": lambda case, k: by.gini(case, k, over="retrieved"),
     "PopularityBias normalize_arp": lambda case, k: (
         (average(by.popularity(warm(case, k), k)) or 0.0) / max(by.users_of(case).values())
     ),

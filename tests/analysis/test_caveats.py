@@ -115,7 +115,7 @@ def test_a_bound_that_leaves_one_answer_decides(clicks: pl.DataFrame) -> None:
 
 def test_a_diff_and_a_tuning_warn_and_show_condensed_values(clicks: pl.DataFrame) -> None:
     runs = {"bm25": run_of("bm25"), "dense": run_of("dense")}
-    change = rf.diff(clicks, *runs.values(), names=list(runs))
+    change = rf.diff(clicks, runs["bm25"], runs["dense"], names=list(runs))
     assert codes(change)[0] == "judged_differ"
     assert "over judged documents alone: 0.4831 → 0.4725" in repr(change)
     assert change.summary["lower_b"][0] < change.summary["mean_b"][0] < change.summary["upper_b"][0]

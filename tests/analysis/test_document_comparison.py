@@ -1,4 +1,4 @@
-"""Metrics without values per query, and of what was shown, where something is decided."""
+"""Metrics without values per query, and of retrieved documents, where something is decided."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from tests.support.shown import shop
+from tests.support.retrieved import shop
 
 SHOP = shop(7)
 # Every fifth place goes to one document.

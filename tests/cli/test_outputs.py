@@ -236,4 +236,4 @@ def test_a_limit_that_cannot_be_held_is_said_so_before_the_work(
     warn_if_not_held("1GiB")
     assert not capsys.readouterr().err
     warn_if_not_held("1MB")
-    assert capsys.readouterr().err.startswith("rankframe: a limit of 1MB cannot be held: ")
+    assert capsys.readouterr().err.startswith("rankframe: a limit of 1MB is too low: ")

@@ -16,8 +16,8 @@ from tests.support.subtopics import frame, random_run, random_topics
 
 ROWS = random_topics(3, graded=True, queries=60)
 JUDGED, RUN = frame(ROWS), frame(random_run(3, ROWS))
-OWN = (pl.col("group").n_unique() - pl.col("above").max().fill_null(0)).alias("own")
-METRICS = [*names_over("grouped"), "alpha_ndcg(alpha=0.3)@10", "ndcg@10", "map", "mrr",
+OWN = (pl.col("subtopic").n_unique() - pl.col("above").max().fill_null(0)).alias("own")
+METRICS = [*names_over("subtopic"), "alpha_ndcg(alpha=0.3)@10", "ndcg@10", "map", "mrr",
            "precision_ia(average=micro)@5", OWN]  # fmt: skip
 
 
@@ -33,9 +33,9 @@ def test_metrics_without_groups_see_the_best_grade_of_a_document(message) -> Non
     assert found.summary.equals(expected.summary)
     groups = JUDGED.select(pl.struct("query_id", "subtopic").n_unique()).item()
     assert found.count("qrels_rows") == JUDGED.height
-    assert found.count("qrels_groups") == groups
+    assert found.count("qrels_subtopics") == groups
     assert found.count("qrels_documents") == best_grades().height
-    said = found.ledger.filter(item="qrels_groups")["note"].item()
+    said = found.ledger.filter(item="qrels_subtopics")["note"].item()
     message(said)
     prints = {
         one.ledger.filter(item="qrels_fingerprint")["note"].item() for one in (found, expected)
@@ -77,7 +77,7 @@ def test_every_form_that_has_columns(tmp_path: Path) -> None:
     lists = plain.group_by("query_id", "subtopic").agg("doc_id", "relevance")
     assert rf.evaluate(lists, RUN, METRICS).per_query.equals(expected.per_query)
     named = plain.rename({"subtopic": "what"})
-    asked = {"qrels": {"group": "what"}}
+    asked = {"qrels": {"subtopic": "what"}}
     assert rf.evaluate(named, RUN, METRICS, columns=asked).per_query.equals(expected.per_query)
 
 
@@ -91,16 +91,16 @@ def test_trec_diversity_judgments(tmp_path: Path, refusal) -> None:
         found = rf.evaluate(tmp_path / "qrels.trec", RUN, METRICS, max_memory=limit)
         assert found.per_query.equals(expected.per_query)
     convert_file(tmp_path / "qrels.trec", tmp_path / "again.parquet")
-    again = pl.read_parquet(tmp_path / "again.parquet").rename({"group": "subtopic"})
+    again = pl.read_parquet(tmp_path / "again.parquet")
     assert again.select(plain.columns).sort(pl.all()).equals(plain.sort(pl.all()))
     # Any iterations, where no document has two of them.
     lone = tmp_path / "lone.trec"
     lone.write_text("q 1 a 1\nq 2 b 0\n")
     result = rf.evaluate(lone, {"q": ["a"]}, "map")
     assert result["map"] == 1
-    assert "qrels_groups" not in result.ledger["item"]
+    assert "qrels_subtopics" not in result.ledger["item"]
     refusal(rf.evaluate, lone, {"q": ["a"]}, ["map", "strec@5"])
-    asked = {"qrels": {"group": "iteration"}}
+    asked = {"qrels": {"subtopic": "iteration"}}
     assert rf.evaluate(lone, {"q": ["a"]}, "strec@5", columns=asked)["strec@5"] == 1
     weighted = tmp_path / "weighted.parquet"
     JUDGED.write_parquet(weighted)
@@ -120,7 +120,7 @@ def test_what_is_wrong_with_groups(refusal) -> None:
     result = rf.evaluate(none.unique(["query_id", "doc_id"]), RUN, ["all_of@10", "hit_rate"])
     assert result["all_of@10"] == 0
     assert result["hit_rate"]
-    assert result.count("qrels_ungrouped") == best_grades().height
+    assert result.count("qrels_without_subtopic") == best_grades().height
 
 
 def test_decisions_look_at_groups_too() -> None:

@@ -26,13 +26,13 @@ SEEDS = (0, 1, 2)
 JUDGED = names_over("judged")
 WITH_CUTOFF = [name for name in REGISTRY if "k" in REGISTRY[name].parameters]
 WITH_LEVEL = [name for name in JUDGED if "rel" in REGISTRY[name].parameters]
-# What looks at what was shown needs more than judgments and a run: tests/metrics/test_retrieved.py.
-FRAMES: tuple[Frame, ...] = ("judged", "grouped", "pair")
+# Metrics of retrieved documents need more inputs: tests/metrics/test_retrieved.py.
+FRAMES: tuple[Frame, ...] = ("judged", "subtopic", "pair")
 OVER = [name for name, definition in REGISTRY.items() if definition.frame in FRAMES]
 DEFINITIONS = [pytest.param(REGISTRY[name], id=name) for name in OVER]
 LABELS = [*OVER, *(f"{name}@3" for name in WITH_CUTOFF if name in OVER)]
 # Sums over depths round: what is 1 may be a hair more.
-SLACK: dict[Frame, float] = {"judged": 0.0, "grouped": 1e-12, "pair": 1e-12}
+SLACK: dict[Frame, float] = {"judged": 0.0, "subtopic": 1e-12, "pair": 1e-12}
 every_frame = pytest.mark.parametrize("frame", FRAMES)
 
 
@@ -47,7 +47,7 @@ def labels_over(frame: Frame) -> list[str]:
 def measured(frame: Frame, qrels: Any, run: Any, labels: list[str] | None = None) -> pl.DataFrame:
     """Query by query; where two rankings are asked for, grades are the scores of the first."""
     metrics = labels or labels_over(frame)
-    if frame == "grouped":
+    if frame == "subtopic":
         qrels = in_groups(qrels)
     if frame != "pair":
         return rf.evaluate(qrels, run, metrics, no_overlap="zero", ci=None).per_query

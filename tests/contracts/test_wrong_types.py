@@ -1,5 +1,6 @@
 """Arguments of wrong types are refused with a message that says what to pass."""
 
+# pyright: reportArgumentType=false
 from __future__ import annotations
 
 from collections.abc import Callable

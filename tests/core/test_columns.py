@@ -8,12 +8,12 @@ import pytest
 
 from rankframe.core.columns import (
     DOCUMENTS_FRAME,
-    GROUPED_FRAME,
     JUDGED_FRAME,
     LIST_SYNONYMS,
     LIST_SYNONYMS_OF,
     PAIR_FRAME,
-    SHOWN_FRAME,
+    RETRIEVED_FRAME,
+    SUBTOPIC_FRAME,
     SYNONYMS,
     ColumnRequest,
     FrameColumns,
@@ -22,7 +22,7 @@ from rankframe.core.columns import (
 
 LEVELS = (0, 1, 2.5, -1, 1e-7, 1e30)
 FRAMES = pytest.mark.parametrize(
-    "frame", [JUDGED_FRAME, GROUPED_FRAME, PAIR_FRAME], ids=lambda f: f.kind
+    "frame", [JUDGED_FRAME, SUBTOPIC_FRAME, PAIR_FRAME], ids=lambda f: f.kind
 )
 
 
@@ -44,21 +44,21 @@ def test_no_synonym_means_two_columns() -> None:
 
 READ_BACK = [
     *((JUDGED_FRAME, ColumnRequest("nonrelevant_above", rel=rel)) for rel in LEVELS),
-    *((GROUPED_FRAME, ColumnRequest("above", rel=rel)) for rel in LEVELS),
-    (GROUPED_FRAME, ColumnRequest("ideal_rank")),
-    (GROUPED_FRAME, ColumnRequest("ideal_rank", alpha=0)),
-    (GROUPED_FRAME, ColumnRequest("ideal_above", alpha=1e-7, rel=2.5)),
-    (GROUPED_FRAME, ColumnRequest("ideal_dcg_exp2", k=10)),
+    *((SUBTOPIC_FRAME, ColumnRequest("above", rel=rel)) for rel in LEVELS),
+    (SUBTOPIC_FRAME, ColumnRequest("ideal_rank")),
+    (SUBTOPIC_FRAME, ColumnRequest("ideal_rank", alpha=0)),
+    (SUBTOPIC_FRAME, ColumnRequest("ideal_above", alpha=1e-7, rel=2.5)),
+    (SUBTOPIC_FRAME, ColumnRequest("ideal_dcg_exp2", k=10)),
     (PAIR_FRAME, ColumnRequest("tied_in_a", k=10)),
     (PAIR_FRAME, ColumnRequest("agreement", ties="b")),
     (PAIR_FRAME, ColumnRequest("unseen_most", ties="a", k=2)),
-    (DOCUMENTS_FRAME, ColumnRequest("shown", k=3)),
-    (SHOWN_FRAME, ColumnRequest("new", attribute="genre")),
-    (SHOWN_FRAME, ColumnRequest("vector_pairs", attribute="text_of_title")),
-    (SHOWN_FRAME, ColumnRequest("has", attribute="genre", value="a = b\n_top2")),
-    (SHOWN_FRAME, ColumnRequest("values", attribute="genre_top10")),
-    (SHOWN_FRAME, ColumnRequest("divergence", attribute="genre")),
-    (SHOWN_FRAME, ColumnRequest("divergence", attribute="a_top1", k=20)),
+    (DOCUMENTS_FRAME, ColumnRequest("retrieved", k=3)),
+    (RETRIEVED_FRAME, ColumnRequest("new", attribute="genre")),
+    (RETRIEVED_FRAME, ColumnRequest("vector_pairs", attribute="text_of_title")),
+    (RETRIEVED_FRAME, ColumnRequest("has", attribute="genre", value="a = b\n_top2")),
+    (RETRIEVED_FRAME, ColumnRequest("values", attribute="genre_top10")),
+    (RETRIEVED_FRAME, ColumnRequest("divergence", attribute="genre")),
+    (RETRIEVED_FRAME, ColumnRequest("divergence", attribute="a_top1", k=20)),
 ]
 
 
@@ -76,7 +76,7 @@ def test_names_stay_as_users_write_them() -> None:
     assert ColumnRequest("ideal_rank", alpha=1, rel=0.5).name == "ideal_rank_alpha1.0_rel0.5"
     assert ColumnRequest("divergence", attribute="genre", k=5).name == "divergence_of_genre_top5"
     assert JUDGED_FRAME.request("found_rel2.0") == ColumnRequest("found", rel=2)
-    assert GROUPED_FRAME.request("ideal_rank_alpha0.5") == ColumnRequest("ideal_rank")
+    assert SUBTOPIC_FRAME.request("ideal_rank_alpha0.5") == ColumnRequest("ideal_rank")
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_names_stay_as_users_write_them() -> None:
         *((JUDGED_FRAME, name) for name in ("rank_rel2", "rel2", "my_found_rel2")),
         *((PAIR_FRAME, f"concordant_{end}") for end in ("top0", "top03", "rel2")),
         (PAIR_FRAME, "overlap_top3"),
-        *((GROUPED_FRAME, name) for name in ("above_alpha0.7", "ideal_dcg_rel2", "above_top3")),
-        *((GROUPED_FRAME, name) for name in ("ideal_dcg_top0", "ideal_rank_rel2_alpha0.7")),
-        (SHOWN_FRAME, "rank_of_genre"),
-        (DOCUMENTS_FRAME, "shown_top0"),
+        *((SUBTOPIC_FRAME, name) for name in ("above_alpha0.7", "ideal_dcg_rel2", "above_top3")),
+        *((SUBTOPIC_FRAME, name) for name in ("ideal_dcg_top0", "ideal_rank_rel2_alpha0.7")),
+        (RETRIEVED_FRAME, "rank_of_genre"),
+        (DOCUMENTS_FRAME, "retrieved_top0"),
     ],
 )
 def test_what_only_looks_like_a_parameter_is_no_column(frame: FrameColumns, name: str) -> None:
@@ -114,13 +114,13 @@ def test_what_depends_on_all_queries_does_so_at_every_level() -> None:
 
 
 def test_the_schema_has_columns_at_values_of_their_parameters() -> None:
-    assert GROUPED_FRAME.schema_at() == GROUPED_FRAME.schema
-    more = GROUPED_FRAME.schema_at(rel=[2], alpha=[0.7], k=[10])
-    assert [name for name in more if name not in GROUPED_FRAME.columns] == [
-        *(f"{name}_rel2" for name, column in GROUPED_FRAME.columns.items()
+    assert SUBTOPIC_FRAME.schema_at() == SUBTOPIC_FRAME.schema
+    more = SUBTOPIC_FRAME.schema_at(rel=[2], alpha=[0.7], k=[10])
+    assert [name for name in more if name not in SUBTOPIC_FRAME.columns] == [
+        *(f"{name}_rel2" for name, column in SUBTOPIC_FRAME.columns.items()
           if "rel" in column.parameters),
         "ideal_rank_alpha0.7", "ideal_above_alpha0.7",
         "ideal_rank_alpha0.7_rel2", "ideal_above_alpha0.7_rel2",
         "ideal_dcg_top10", "ideal_dcg_exp2_top10",
     ]  # fmt: skip
-    assert all(GROUPED_FRAME.find(name) is not None for name in more)
+    assert all(SUBTOPIC_FRAME.find(name) is not None for name in more)

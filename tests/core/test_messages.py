@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from rankframe.core.messages import (
@@ -97,6 +98,9 @@ def test_values_are_shown_as_far_as_they_fit() -> None:
     assert shown({"a": 1}) == "{'a': 1}"
     assert len(shown("x" * 1000)) == 80
     assert shown(10**5000) == "a number of thousands of digits"
+    assert (
+        shown(pl.Series([1])) == "shape: (1,) Series: '' [i64] [ 1 ]"
+    )  # without line ends or tabs
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_details_have_differences_and_p_values() -> None:
             text = f"<strong>{cell.text}</strong>" if cell.tone else cell.text
             assert f">{text}</td>" in html
     items = html.replace("&lt;", "<")
-    assert all(f"<li>{text}</li>" in items for text in (found.legend, found.caveat))
+    assert all(f"<li>{text}</li>" in items for text in (found.legend, found.overview))
 
 
 TABLE = Table(

@@ -13,11 +13,11 @@ import rankframe as rf
 from rankframe.engine.document_metrics import Aggregate, OverDocuments
 from rankframe.engine.result import Result
 from rankframe.metrics.names import resolve
-from tests.support import shown_by_definition as by
-from tests.support.shown import shop
-from tests.support.shown_by_definition import Case
-from tests.support.shown_cases import frames, recorded_cases, with_gaps
-from tests.support.shown_pieces import everywhere
+from tests.support import retrieved_by_definition as by
+from tests.support.retrieved import shop
+from tests.support.retrieved_by_definition import Case
+from tests.support.retrieved_cases import frames, recorded_cases, with_gaps
+from tests.support.retrieved_pieces import everywhere
 
 SHOP = shop(5)
 NAMES = ["coverage@5", "gini@5", "entropy@5", "entropy"]
@@ -86,7 +86,7 @@ def test_by_hand() -> None:
     found = rf.evaluate(QRELS, RUN, ["ndcg@3"], **asked)
     second, third = 1 / math.log2(3), 1 / 2
     whole = 2 + 2 * second + third
-    columns = ["slice", "documents", "documents_shown", "coverage", "times_shown", "hits"]
+    columns = ["slice", "documents", "documents_retrieved", "coverage", "times_retrieved", "hits"]
     genres = found.items.filter(by="genre")
     assert genres.select(columns).rows() == [
         ("x", 2, 2, 1.0, 4, 1), ("y", 2, 1, 0.5, 2, 0), ("z", 1, 0, 0.0, 0, 0),
@@ -109,7 +109,7 @@ def test_popularity_is_an_attribute() -> None:
     """Head, tail and cold; what nobody knows is cold."""
     asked: dict[str, Any] = {"train": TRAIN, "items_by": "popularity"}
     found = rf.evaluate(None, RUN, ["novelty@4"], items=ITEMS, **asked).items
-    columns = ["slice", "documents", "documents_shown", "times_shown", "hits"]
+    columns = ["slice", "documents", "documents_retrieved", "times_retrieved", "hits"]
     assert found.select(columns).rows() == [
         ("head", 1, 1, 2, None), ("tail", 1, 1, 2, None), ("cold", 4, 2, 2, None),
     ]  # fmt: skip
@@ -155,7 +155,9 @@ def test_counted_plainly_wherever_rows_are() -> None:
             sums = [sum(row[at] for row in expected.values()) for at in range(6)]
             for row in rows.to_dicts():
                 whole = expected[row["slice"]]
-                counts = [row[c] for c in ("documents", "documents_shown", "times_shown", "hits")]
+                counts = [
+                    row[c] for c in ("documents", "documents_retrieved", "times_retrieved", "hits")
+                ]
                 assert counts == [whole[0], whole[1], whole[2], whole[5]]
                 assert row["share_of_places"] == pytest.approx(whole[3] / sums[3])
                 assert row["share_of_exposure"] == pytest.approx(whole[4] / sums[4])
@@ -170,7 +172,7 @@ def test_written_and_read(tmp_path: Path) -> None:
     assert plain.items.is_empty()
     assert not (tmp_path / "plain" / "items.parquet").exists()
     nothing = rf.evaluate(QRELS, RUN, "ndcg@3", no_overlap="zero", **options, k_max=1)
-    assert nothing.items["times_shown"].sum() == 3  # a and b; b counts twice
+    assert nothing.items["times_retrieved"].sum() == 3  # a and b; b counts twice
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.engine.result import Result
-from tests.support.shown import NAMES, shop
+from tests.support.retrieved import NAMES, shop
 
 SHOP = shop()
 WHOLE = SHOP.evaluated()
@@ -45,7 +45,8 @@ def test_inputs_sorted_by_query_are_streamed() -> None:
 
 def test_threads_change_nothing(tmp_path: Path) -> None:
     script = (
-        "import sys; from tests.support.shown import shop; shop().evaluated().write(sys.argv[1])"
+        "import sys; from tests.support.retrieved import shop; "
+        "shop().evaluated().write(sys.argv[1])"
     )
     for threads in ("1", "3"):
         folder = tmp_path / threads
@@ -76,7 +77,7 @@ def test_everyone_who_is_shown_something_counts() -> None:
     assert found.means == {"recall@2": 0.5, "popularity@2": 0.75, "coverage@2": 0.75}
     assert found.summary["queries"].to_list() == [2, 2, 2]
     assert found.count("queries_evaluated") == 3
-    assert found.count("shown_lists") == 2
+    assert found.count("retrieved_lists") == 2
     assert found.count("metrics_over_documents") == 1
 
 

@@ -13,7 +13,7 @@ from rankframe.core.columns import DOCUMENTS_FRAME, JUDGED_FRAME, PAIR_FRAME, QU
 from rankframe.metrics import REGISTRY, names_over
 from tests.support.oracles import random_case
 from tests.support.rankings import two_rankings
-from tests.support.shown import NAMES, shop
+from tests.support.retrieved import NAMES, shop
 
 JUDGED = JUDGED_FRAME.schema
 
@@ -369,7 +369,7 @@ def test_counts_are_those_of_the_lists(k: int | None, tmp_path: Path) -> None:
     tops = [docs[:k] for docs in ordered if docs]
     expected = Counter(doc for top in tops for doc in top)
     found = rf.exposure(CASE.run, k=k)
-    assert rows(found, "shown", "lists") == [
+    assert rows(found, "retrieved", "lists") == [
         (doc, expected[doc], len(tops)) for doc in sorted(expected)
     ]
     assert found.collect_schema()["in_catalogue"] == pl.Boolean
@@ -386,7 +386,7 @@ def test_counts_are_those_of_the_lists(k: int | None, tmp_path: Path) -> None:
 
 def test_what_is_known_of_documents_stands_beside() -> None:
     found = rf.exposure(RUN, train=TRAIN, items=["a", "b", "c", "d"], k=2)
-    assert rows(found, "in_catalogue", "popularity", "interactions", "shown") == [
+    assert rows(found, "in_catalogue", "popularity", "interactions", "retrieved") == [
         ("a", True, 2, 5.0, 2),
         ("b", True, 1, 1.0, 2),
         ("c", True, 0, 0.0, 0),
@@ -399,7 +399,7 @@ def test_what_is_known_of_documents_stands_beside() -> None:
         "a", "b", "z",
     ]  # fmt: skip
     few = rf.exposure(RUN, train=TRAIN, catalogue=["c"], exclude_seen=True)
-    assert rows(few.filter(pl.col("shown") > 0), "in_catalogue", "shown") == [
+    assert rows(few.filter(pl.col("retrieved") > 0), "in_catalogue", "retrieved") == [
         ("a", False, 1), ("b", False, 1), ("c", True, 1), ("x", False, 1),
     ]  # fmt: skip
 
@@ -420,7 +420,7 @@ def test_metrics_over_documents_are_expressions_over_it() -> None:
 
 def test_only_what_is_asked_for_is_there() -> None:
     assert rf.exposure(RUN).collect_schema().names() == list(DOCUMENTS_FRAME.columns)
-    assert rf.exposure(RUN, k=3).collect_schema().names()[-2:] == ["shown_top3", "lists_top3"]
+    assert rf.exposure(RUN, k=3).collect_schema().names()[-2:] == ["retrieved_top3", "lists_top3"]
 
 
 def test_what_is_wrong_is_refused(refusal) -> None:

@@ -14,7 +14,7 @@ NOTHING = Catalogue.from_inputs(None, None, None)
 
 
 def retrieved(*names: str) -> RetrievedMetrics:
-    metrics = resolve(list(names), "shown", "documents")
+    metrics = resolve(list(names), "retrieved", "documents")
     return RetrievedMetrics.from_metrics(metrics, Policies(), NOTHING, inputs=())
 
 

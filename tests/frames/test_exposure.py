@@ -11,9 +11,9 @@ import pytest
 import rankframe as rf
 from rankframe.frames.attributes import Values, ValueSets
 from rankframe.frames.exposure import ValueExposure, discounted_counts
-from tests.support import shown_by_definition as by
-from tests.support.shown_cases import frames, recorded_cases, with_gaps
-from tests.support.shown_pieces import everywhere
+from tests.support import retrieved_by_definition as by
+from tests.support.retrieved_cases import frames, recorded_cases, with_gaps
+from tests.support.retrieved_pieces import everywhere
 
 ITEMS = pl.DataFrame({"doc_id": ["a", "b", "c", "d"], "genre": ["x", "x", "y", "y"]})
 GAP = "exposure_gap(by=genre)@2"

@@ -10,7 +10,7 @@ import pytest
 import rankframe as rf
 from rankframe.frames import exposure
 from rankframe.frames.exposure import BUCKETS, Exposure
-from tests.support.shown import shop
+from tests.support.retrieved import shop
 
 SHOP = shop(6)
 NAMES = ["coverage@5", "exposure_gap(by=genres)@3"]

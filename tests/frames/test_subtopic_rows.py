@@ -12,7 +12,7 @@ TABLE = pl.DataFrame(
         "query_id": ["p", "q", "q", "q", "p", "q"],
         "doc_id": ["a", "a", "b", "a", "a", "c"],
         "relevance": [1.0, 1.0, 0.0, 2.0, 3.0, 1.0],
-        "group": ["x", "y", "y", "x", "y", None],
+        "subtopic": ["x", "y", "y", "x", "y", None],
     }
 )
 
@@ -55,7 +55,7 @@ def test_stretches_and_groups() -> None:
     assert rows.without == 1
     assert documents(judgments) == [("p", "a", 3), ("q", "a", 2), ("q", "b", 0), ("q", "c", 1)]
     assert about(judgments) == sorted(
-        TABLE.select("query_id", "doc_id", "group", "relevance").rows(), key=str
+        TABLE.select("query_id", "doc_id", "subtopic", "relevance").rows(), key=str
     )
     of_q = rows.slice_documents(1, 4)
     assert of_q.document.tolist()[0] == 0
@@ -73,10 +73,10 @@ def test_the_fingerprint_sees_groups_grades_and_weights_in_any_order() -> None:
     parts = [judged(TABLE.filter(query_id=q)).fingerprint for q in ("p", "q")]
     assert prints == {str(parts[0] + parts[1])}
     others = [
-        TABLE.with_columns(group=pl.lit("x") + pl.col("group")),
-        TABLE.with_columns(group=pl.lit("x")).unique(["query_id", "doc_id"]),
+        TABLE.with_columns(subtopic=pl.lit("x") + pl.col("subtopic")),
+        TABLE.with_columns(subtopic=pl.lit("x")).unique(["query_id", "doc_id"]),
         TABLE.with_columns(relevance=pl.Series([2.0, 1.0, 0.0, 2.0, 3.0, 1.0])),
-        TABLE.with_columns(group_weight=pl.Series([2.0, 1.0, 1.0, 1.0, 1.0, 1.0])),
+        TABLE.with_columns(subtopic_weight=pl.Series([2.0, 1.0, 1.0, 1.0, 1.0, 1.0])),
     ]
     assert len(prints | {str(judged(other).fingerprint) for other in others}) == 5
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.core.columns import GROUPED_FRAME
+from rankframe.core.columns import SUBTOPIC_FRAME
 
 QRELS = pl.DataFrame(
     {
@@ -22,7 +22,7 @@ RUN = {"q": {"b": 5.0, "e": 4.5, "a": 4.0, "x": 3.0}}
 # Of query q: b for 1 and 2, e for none, a for 1, then those not retrieved, group by group.
 EXPECTED = {
     "doc_id": ["b", "b", "e", "a", "d", "c"],
-    "group": ["1", "2", None, "1", "1", "2"],
+    "subtopic": ["1", "2", None, "1", "1", "2"],
     "relevance": [1, 1, 3, 2, 0, 1],
     "relevant": [True, True, False, True, False, True],
     "relevant_rel2": [False, False, False, True, False, False],
@@ -30,10 +30,10 @@ EXPECTED = {
     "above": [0, 0, 0, 1, None, None],
     "first": [True, True, False, False, False, False],
     "first_rel2": [False, False, False, True, False, False],
-    "groups": [2] * 6,
-    "groups_rel2": [1] * 6,
-    "group_relevant": [2, 2, 0, 2, 2, 2],
-    "group_weight": [1, 3, 1, 1, 1, 3],
+    "subtopics": [2] * 6,
+    "subtopics_rel2": [1] * 6,
+    "subtopic_relevant": [2, 2, 0, 2, 2, 2],
+    "subtopic_weight": [1, 3, 1, 1, 1, 3],
     # of the largest grade, 3: (2^1 − 1) / 8 of those who want group 1 stop at b
     "unsatisfied": [1, 1, 1, 7 / 8, None, None],
     # b is worth 4; then c 3/2, a 1/2
@@ -51,12 +51,12 @@ def test_every_column() -> None:
     options: Any = {"subtopics": True, "levels": [2], "alphas": [0.0], "cutoffs": [1]}
     frame = rf.judge(QRELS, RUN, **options)
     schema = frame.collect_schema()
-    assert {name: schema[name] for name in GROUPED_FRAME.columns} == GROUPED_FRAME.schema
+    assert {name: schema[name] for name in SUBTOPIC_FRAME.columns} == SUBTOPIC_FRAME.schema
     whole = frame.collect()
     assert whole["query_id"].to_list() == ["other", *["q"] * 6]
     found = whole.filter(query_id="q").select(*EXPECTED)
     assert found.to_dict(as_series=False) == EXPECTED
-    assert whole.row(0, named=True)["groups"] == 0
+    assert whole.row(0, named=True)["subtopics"] == 0
     # Only what is used is computed, and no order of rows shows through.
     for seed in range(3):
         shuffled = rf.judge(QRELS.sample(fraction=1, shuffle=True, seed=seed), RUN, **options)

@@ -12,14 +12,14 @@ ITEMS = ["a", "b", "c", "e"]
 
 
 def test_by_hand() -> None:
-    names = ["coverage@2", "coverage(count=true)@2", "gini@2", "gini(over=shown)@2", "entropy@2",
-             "personalisation@2"]  # fmt: skip
+    names = ["coverage@2", "coverage(count=true)@2", "gini@2", "gini(over=retrieved)@2",
+             "entropy@2", "personalisation@2"]  # fmt: skip
     found = rf.evaluate(None, RUN, names, items=ITEMS)
     # a three times, b and d once each; d is not in the catalogue.
     assert found["coverage@2"] == 2 / 4
     assert found["coverage(count=true)@2"] == 3.0
     assert found["gini@2"] == (1 * 1 + 3 * 3) / (4 * 4)
-    assert found["gini(over=shown)@2"] == (-2 * 1 + 0 * 1 + 2 * 3) / (2 * 5)
+    assert found["gini(over=retrieved)@2"] == (-2 * 1 + 0 * 1 + 2 * 3) / (2 * 5)
     assert found["entropy@2"] == pytest.approx(1.3709505944546687, abs=1e-15)
     # Two of three pairs of lists have a in common, and so has the third: each half of two places.
     assert found["personalisation@2"] == 0.5
@@ -31,13 +31,13 @@ def test_other_catalogues() -> None:
     assert rf.evaluate(None, RUN, "coverage", train=train, items=ITEMS)["coverage"] == 0.75
     found = rf.evaluate(None, RUN, "coverage", items=ITEMS, catalogue=["a", "b", "y", "z", "q"])
     assert found["coverage"] == 2 / 5
-    own = rf.metric((pl.col("shown") >= 2).sum(), "twice", frame="documents")
+    own = rf.metric((pl.col("retrieved") >= 2).sum(), "twice", frame="documents")
     assert rf.evaluate(None, RUN, own)["twice"] == 1.0
 
 
 def test_nothing_to_say_is_undefined() -> None:
     assert rf.evaluate(None, {"u": ["a"]}, "personalisation@5")["personalisation@5"] is None
-    assert rf.evaluate(None, {"u": ["a"]}, "gini(over=shown)")["gini(over=shown)"] is None
+    assert rf.evaluate(None, {"u": ["a"]}, "gini(over=retrieved)")["gini(over=retrieved)"] is None
 
 
 def test_a_cutoff_is_needed(refusal) -> None:

@@ -46,7 +46,7 @@ BOTH = (rf.ndcg(k=2) + rf.recall(k=2)) / 2
 )
 def test_a_function_names_its_expression(expression: pl.Expr, name: str) -> None:
     assert expression.meta.output_name() == name
-    (metric,) = resolve(expression, "judged", "documents", "shown", "pair")
+    (metric,) = resolve(expression, "judged", "documents", "retrieved", "pair")
     (named,) = parse(name)
     assert metric == named
     assert pickle.loads(pickle.dumps(metric)).label == name

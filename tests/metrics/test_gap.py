@@ -12,7 +12,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.metrics.names import parse, resolve
-from tests.support.shown_pieces import everywhere
+from tests.support.retrieved_pieces import everywhere
 
 COUNTS = {"x": 80, "y": 60, "z": 40, "few": 20}
 GROUPS = [name for name, count in COUNTS.items() for _ in range(count)] + [None] * 5

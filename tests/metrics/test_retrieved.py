@@ -1,4 +1,4 @@
-"""What was shown: cases to check by hand, and every metric by its plain definition."""
+"""Retrieved documents: cases to check by hand, and every metric by its plain definition."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 
 import rankframe as rf
 from rankframe.metrics import REGISTRY
-from tests.support import shown_by_definition as by
-from tests.support.shown_cases import frames, recorded_cases, with_gaps
+from tests.support import retrieved_by_definition as by
+from tests.support.retrieved_cases import frames, recorded_cases, with_gaps
 
 KS = (1, 5, 10)
 BY_DEFINITION: dict[str, Callable[..., Any]] = {
     "coverage": by.coverage,
     "coverage(count=true)": partial(by.coverage, count=True),
     "gini": by.gini,
-    "gini(over=shown)": partial(by.gini, over="shown"),
+    "gini(over=retrieved)": partial(by.gini, over="retrieved"),
     "entropy": by.entropy,
     "personalisation": by.personalisation,
     "novelty": by.novelty,
@@ -90,7 +90,7 @@ def test_every_metric_is_what_its_definition_says(name: str) -> None:
 
 def test_none_is_left_out() -> None:
     tested = {name.split("(")[0] for name in BY_DEFINITION}
-    frames_of = ("shown", "documents")
+    frames_of = ("retrieved", "documents")
     every = {name for name, one in REGISTRY.items() if one.frame in frames_of}
     assert every - tested <= {"exposure_gap"}
 

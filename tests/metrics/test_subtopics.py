@@ -15,7 +15,7 @@ from tests.support import subtopics as brute
 ASKED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     **{
         f"{name}@{k}": (name, (k,), {})
-        for name in names_over("grouped")
+        for name in names_over("subtopic")
         if "nrbp" not in name
         for k in (1, 3, 25)
     },

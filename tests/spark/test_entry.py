@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.metrics import names_over
-from rankframe.spark import entry as on_spark
+from rankframe.spark import driver as on_spark
 from tests.support import bits
 from tests.support.on_spark import (
     MARKS,
@@ -91,7 +91,7 @@ def test_policies_to_the_last_bit(spark, options: Any) -> None:
 def test_groups_to_the_last_bit(spark, refusal) -> None:
     rows = random_topics(5, graded=True)
     judged, run = frame(rows), frame(random_run(5, rows))
-    metrics = [*names_over("grouped"), "ndcg@10", "precision_ia(average=micro)@5"]
+    metrics = [*names_over("subtopic"), "ndcg@10", "precision_ia(average=micro)@5"]
     expected = rf.evaluate(judged, run, metrics)
     sides: list[Any] = [spark.createDataFrame(one.rows(), one.columns) for one in (judged, run)]
     assert_same(rf.spark.evaluate(sides[0], sides[1], metrics, partitions=3), expected)

@@ -67,7 +67,7 @@ def test_columns_as_they_are_sent(spark) -> None:
     assert found.sent == {**ids, "score": "n0", "rank": "n1", SCORE_REST: "n2"}
     rows = found.tagged(1, 3).collect()
     assert [tuple(row) for row in rows] == [(1, "q", "7", 1.5, 2.0, 0.0)]
-    assert found.count() == 1
+    assert found.rows == 1
     assert list(found.id_lengths(10)) == [1.0, 1.0]
 
 

@@ -1,4 +1,4 @@
-"""What was shown, on Spark: the same bits as here."""
+"""Retrieved documents, on Spark: the same bits as here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from tests.support.on_spark import MARKS
-from tests.support.shown import NAMES, REVENUE, shop
+from tests.support.retrieved import NAMES, REVENUE, shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

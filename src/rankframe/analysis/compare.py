@@ -366,7 +366,7 @@ def _compare_averages(
 
 
 def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
-    """Correct p values over all queries, and over each way of slicing by itself.
+    """Correct p values over all queries, and separately for each slicing attribute.
 
     So looking at slices does not change what is significant over all queries.
     """
@@ -413,7 +413,7 @@ def _find_caveats(
 def _ledger(
     systems: Systems, setup: Setup, gaps: Sequence[AlignedGaps], caveats: Sequence[Caveat]
 ) -> pl.DataFrame:
-    """List what was compared, then what was counted for each system."""
+    """List the compared systems, then the counts of each system."""
     unpaired_note = f"not in every system{': ' if systems.unpaired_note else ''}"
     items: list[tuple[str | None, str, float | None, str]] = [
         (None, "queries_compared", len(systems.queries), "queries that are compared"),

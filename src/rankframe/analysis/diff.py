@@ -87,7 +87,8 @@ def diff(
         b: the run after.
         metric: one name, or one polars expression over the judged frame, of which more is better
             unless `rf.metric` says otherwise.
-        k: how deep to look for documents that moved (default: the metric's cutoff, else 10).
+        k: the lowest rank at which documents that moved are listed (default: the metric's cutoff,
+            else 10).
         most: the number of changed queries to show, those with the largest change first.
         only: show only these queries, as far as they changed. Means and counts are of all queries.
         worse: show only queries that got worse, the worst first.
@@ -185,7 +186,7 @@ def diff(
 
 
 def _one_metric(metric: MetricLike) -> Metric:
-    first, *rest = resolve(metric, "judged", "grouped", "shown")
+    first, *rest = resolve(metric, "judged", "subtopic", "retrieved")
     if rest:
         raise MetricParameterError(
             f"a diff is of one metric, not of {1 + len(rest)}: take {first.label!r}, for instance."
@@ -360,7 +361,7 @@ class Diff(Exported):
 
     @property
     def described(self) -> list[str]:
-        """Return the columns of movers that say more of a query than its values."""
+        """Return the columns of movers that describe a query, other than its values."""
         own = {QUERY, *self.names, DELTA, BETTER, WEIGHTED}
         return [name for name in self.movers.columns if name not in own]
 

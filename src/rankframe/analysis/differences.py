@@ -157,7 +157,7 @@ class Setup:
     def p_values(
         self, metrics: Sequence[AlignedValues], pairs: Sequence[Pair], hashes: Hashes
     ) -> PValues:
-        """Test each metric and pair of systems, without correction; one query shows nothing."""
+        """Test each metric and pair of systems, without correction; one query has no p value."""
         test = self.significance
         tested = [values if test.draws else values.paired for values in metrics]
         draws = Draws(hashes, self.comparing.permutations, self.intervals.seed)
@@ -174,7 +174,7 @@ Compared = tuple[dict[str, str | None], list[Row], list[Row]]
 
 
 def value_row(value: float | None, bounds: Bounds | None, queries: int) -> Row:
-    """Describe a system by its value over so many queries."""
+    """Describe a system by its value and its number of queries."""
     low, high = around(value, bounds)
     return {
         "value": value,
@@ -344,7 +344,7 @@ class AlignedValues(PairedValues):
         return sign * (after - before), estimate_mean_error(self.pull(1) - self.pull(0))
 
     def system_row(self, system: int, intervals: Intervals) -> Row:
-        """Describe a system by itself: its average with an interval."""
+        """Describe one system: its average with an interval."""
         average, paired, bounds = self.averages[system], self.paired, None
         if average is not None and intervals.ci == "t":
             error = estimate_difference_error(paired, None, system)
@@ -387,7 +387,7 @@ class AlignedValues(PairedValues):
         }
 
     def _effect_size(self, base: int, other: int) -> float | None:
-        """Return Cohen's d of the differences; None where they do not vary."""
+        """Return Cohen's d of the differences, or None if they do not vary."""
         paired = self.paired
         difference = paired.ratios[other] - paired.ratios[base]
         if is_rounding(difference, paired, base, other):

@@ -44,8 +44,8 @@ def list_exposures(systems: Systems, metric: Metric) -> list[OverDocuments]:
     for name, system in systems.by_name.items():
         if system.over_documents is None:
             raise MetricParameterError(
-                f"{metric.label!r} is made of how often each document is shown, which stored "
-                f"results do not keep: {name!r} is one. Give its run."
+                f"{metric.label!r} is computed from how often each document is retrieved, which "
+                f"stored results do not keep: {name!r} is one. Give its run."
             )
         exposures.append(system.over_documents)
     return exposures

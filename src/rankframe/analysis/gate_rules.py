@@ -66,7 +66,7 @@ class Rule:
         *,
         too_few: bool = False,
     ) -> dict[str, object]:
-        """Check the rule on two values; return the status and reason, and what was compared.
+        """Check the rule on two values; return the status, the reason and the compared values.
 
         Args:
             before: the value of the baseline.
@@ -122,7 +122,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Demands:
-    """Hold the rules of a gate, and what it takes to decide at all."""
+    """Hold the rules of a gate, and the minimum data for a decision."""
 
     rules: tuple[Rule, ...]
     min_queries: int = 30

@@ -43,7 +43,7 @@ _DEFAULT_DEPTH = 10
 
 @dataclass(frozen=True)
 class System:
-    """Hold the values of a system, one row a query in byte order, and what was counted for them."""
+    """Hold the values of a system, one row per query in byte order, and its counts."""
 
     computed: pl.DataFrame
     ledger: pl.DataFrame | None = None
@@ -73,7 +73,7 @@ class System:
 
     @cached_property
     def filled(self) -> int:
-        """Count the values that stand for queries that the run lacks."""
+        """Count the values imputed for queries that the run lacks."""
         return (
             int(self.entry(MISSING)[0] or 0) if self.entry(f"{POLICY}missing")[1] == "zero" else 0
         )
@@ -172,7 +172,7 @@ def evaluate_runs(
 
 
 def depth_of(metric: Metric) -> int:
-    """Return the rank down to which a metric's judged share is looked at."""
+    """Return the cutoff of the judged share that accompanies a metric."""
     return metric.params.get("k") or _DEFAULT_DEPTH
 
 

@@ -1,8 +1,7 @@
-"""The values that metrics could have, whatever the grades of unjudged documents.
+"""Bound the values that metrics could have if unjudged documents were judged.
 
-Where ranks are 1, 2, 3, …, the unjudged documents of a query stand at the ranks that no judged
-document has, so that an evaluation's matches are enough to know them. Queries that are equal in
-everything are evaluated once.
+If ranks are 1, 2, 3, …, the unjudged documents of a query are at the ranks that no judged document
+has, so the matches of an evaluation suffice. Identical queries are evaluated once.
 """
 
 from __future__ import annotations
@@ -134,14 +133,14 @@ def bound_metrics(
     [('precision@2', 0.5, 1.0, 0.5, 1.0), ('map', 0.8333333333333333, 1.0, 1.0, 1.0), \
 ('lag', None, None, 0.0, 0.0)]
     """
-    judged = [metric for metric in metrics if not metric.grouped]
+    judged = [metric for metric in metrics if not metric.over_subtopics]
     unjudged = _Unjudged(matches, judged_plan(judged), policies or Policies(), attributes)
     none_relevant = unjudged.averages([(metric, 0.0) for metric in judged])
     all_relevant = unjudged.averages([(m, unjudged.relevant_grade(m)) for m in judged])
     rows: list[tuple[object, ...]] = []
     for metric in metrics:
         scenarios = none_relevant.get(metric.label), all_relevant.get(metric.label)
-        bounds = (None, None) if metric.grouped else unjudged.bounds(metric, *scenarios)
+        bounds = (None, None) if metric.over_subtopics else unjudged.bounds(metric, *scenarios)
         rows.append((metric.label, *bounds, *scenarios))
     schema = {"metric": pl.String, **dict.fromkeys(HOLE_COLUMNS, pl.Float64)}
     return pl.DataFrame(rows, schema, orient="row")
@@ -191,7 +190,7 @@ class _Unjudged:
     def bounds(
         self, metric: Metric, none_relevant: float | None, all_relevant: float | None
     ) -> tuple[float | None, float | None]:
-        """Return the least and the largest value; None where they are not known."""
+        """Return the bounds of the value; None if a bound is unknown."""
         if not self._may_be_known(metric) or metric.definition is None:
             return None, None
         if metric.definition.monotone:

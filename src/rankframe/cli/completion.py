@@ -122,7 +122,7 @@ def names_of_runs(ctx: typer.Context, incomplete: str) -> Offered:
 
 
 def _typed(ctx: typer.Context, parameters: Iterable[str]) -> list[str]:
-    """Return what was typed for some parameters of a command.
+    """Return the command-line values of some parameters of a command.
 
     Behind an option that waits for its value, arguments belong to no parameter yet.
     """

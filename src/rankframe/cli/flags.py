@@ -86,7 +86,7 @@ BASELINE = Flag(
 
 
 def formats(*names: str) -> Flag:
-    """Return the flag of these formats, of which the first is the default."""
+    """Return the flag for these output formats; the first format is the default."""
     return Flag("style", Literal[names], "Output format.", typed="--format", default=names[0])
 
 

@@ -46,7 +46,7 @@ def open_sources(paths: Sequence[str]) -> list[Any]:
 
 
 def runs_by_name(texts: Sequence[str], *, here: bool = True) -> dict[str, str]:
-    """Return the path of each run by its name: `old=runs/a.parquet`, or that of the file.
+    """Return the path of each run by name: `old` of `old=runs/a.parquet`, else the file's name.
 
     `here`: a path that is on no disk of this machine, and no address, is refused.
     """

@@ -52,7 +52,7 @@ class PlainCommand(TyperCommand):
 
 
 def plainly(parameters: list[Any]) -> list[Any]:
-    """Show what to type for each parameter, and nothing where there is nothing to type."""
+    """Show the syntax of each parameter's value; flags without a value show nothing."""
     for parameter in parameters:
         if parameter.param_type_name == "argument":
             parameter.display_type_rich = lambda ctx: ""  # noqa: ARG005 (as typer calls it)
@@ -64,7 +64,7 @@ def plainly(parameters: list[Any]) -> list[Any]:
 
 
 def metavar(kind: Any) -> str:
-    """Return what stands for a value of a type in help.
+    """Return the placeholder of a type in help.
 
     >>> metavar(int), metavar(Literal["run", "qrels"])
     ('N', 'run|qrels')
@@ -234,7 +234,7 @@ def _splits(texts: list[str]) -> dict[str, str | None]:
 
 
 def _unit(file: str | None, mark: str) -> Any:
-    """Return the units that document ids begin with; a file of units is refused beside a mark."""
+    """Return the file of units, or an expression that cuts ids at the mark; refuse both at once."""
     if file is not None:
         raise OptionError("--unit and --unit-split say the same thing: leave one of them out.")
     if not mark:

@@ -29,7 +29,7 @@ _PATIENCE = 2.0  # seconds before anything moves on the screen
 
 @dataclass(frozen=True)
 class Output:
-    """Hold what a command was asked to write and to print; a command has flags for some of it."""
+    """Hold the output options of a command; a command has flags for some of them."""
 
     style: Any = "table"  # a format that the command offers
     target: Path | None = None

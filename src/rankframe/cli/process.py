@@ -1,4 +1,4 @@
-"""End a process of the command line well, whatever happens to its streams, its memory, or itself.
+"""End a command-line process cleanly if its output closes, memory runs out, or a signal arrives.
 
 Its exit code is that of the command, 2 where something went wrong, or 128 and the number of the
 signal that ended it. A reader of standard output that leaves is no error; a full disk is.
@@ -29,7 +29,7 @@ _PLAIN = {"±": "+/-", "−": "-", "–": "-", "…": "...", "×": "x", "→": "
 
 
 class _EndedError(BaseException):
-    """A signal that asks the process to end."""
+    """Report a signal that asks the process to end."""
 
 
 def guarded(work: Callable[[], int], *, grace: float = 3.0) -> NoReturn:
@@ -121,7 +121,7 @@ class _Signals:
 
 
 class _Outlet(io.FileIO):
-    """Standard output or error, where data is dropped after the reader has left."""
+    """Write to standard output or error; drop data after the reader has closed its end."""
 
     def __init__(self, number: int, *, may_fail: bool) -> None:
         super().__init__(number, "w", closefd=False)
@@ -159,7 +159,7 @@ def _open_all_streams() -> None:
 
 
 def _stream(stream: Any, number: int, *, may_fail: bool) -> Any:
-    """Return a standard stream over an outlet, or the one that somebody put in its place."""
+    """Return a standard stream over an outlet, or the stream that replaced it."""
     try:
         if stream is not None and stream.fileno() != number:
             return stream

@@ -36,7 +36,7 @@ def _orders(texts: list[str]) -> dict[str, list[str]]:
         default=Path("report.html"),
     ),
     replace(flags.METRICS, help="A metric (repeatable); sentences and charts are about the first."),
-    Flag("title", str, "Title of the page.", default="Ranking report"),
+    Flag("title", str, "Title of the report.", default="Ranking report"),
     replace(RULE, help="A rule of a gate; the page begins with its verdict (repeatable)."), RULES,
     replace(flags.BASELINE, help="Compare the other runs with this run (default: the first)."),
     SharedPolicies, Comparing, Intervals, Storage,

@@ -1,4 +1,4 @@
-"""The command that stands in for trec_eval: the same options, the same lines."""
+"""Define the command that replaces trec_eval, with its options and output."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _VERSION = "10.0"
 
 
 class TrecCommand(PlainCommand):
-    """The command with trec_eval's exit codes, and long options cut short."""
+    """Parse arguments as trec_eval does: its exit codes, and abbreviated long options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; wrong ones end with 1, as in trec_eval."""
+        """Parse the arguments. If they are wrong, exit with status 1, as trec_eval does."""
         checks = any(arg.partition("=")[0] == "--check" for arg in args)
         try:
             return super().parse_args(ctx, self._written_out(args))

@@ -42,9 +42,9 @@ _before: list[dict[bytes, int]] = []
 
 @contextmanager
 def freed_at_once() -> Iterator[None]:
-    """Give back whatever is freed in the block; afterwards, keep it as before.
+    """Return memory that is freed in the block to the system at once.
 
-    What is set is set for the whole process. Blocks may nest and overlap between threads.
+    The settings apply to the whole process. Blocks may nest and overlap between threads.
     """
     with _lock:
         _before.append({} if _before else _set_decay(None))
@@ -60,7 +60,7 @@ def freed_at_once() -> Iterator[None]:
 
 
 def trim() -> None:
-    """Give back what C's allocator keeps, of all threads: some milliseconds."""
+    """Return freed memory of all threads from the C allocator to the system. Takes milliseconds."""
     with suppress(OSError, TypeError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -92,7 +92,7 @@ def _set_decay(values: dict[bytes, int] | None) -> dict[bytes, int]:
 
 
 def _exchange(mallctl: Any, name: bytes, old: Any, new: Any = None) -> bool:
-    """Read a setting of jemalloc's into `old` and set it to `new`; False if there is none."""
+    """Read a setting of jemalloc into `old` and set it to `new`; return False on failure."""
     size = ctypes.c_size_t(ctypes.sizeof(old))
     written = (None, 0) if new is None else (ctypes.byref(new), ctypes.sizeof(new))
     return not mallctl(name, ctypes.byref(old), ctypes.byref(size), *written)
@@ -141,7 +141,7 @@ def _symbol_offset(library: Path) -> int | None:
 
 
 def _find(content: mmap.mmap, text: bytes, start: int, end: int) -> int:
-    """Return where a text stands in a mapped file, or -1; of 35 MB, little is held at a time."""
+    """Return the position of a text in a mapped file, or -1, with little memory."""
     step, place = 1 << 20, -1
     while place < 0 and start < end:
         place = content.find(text, start, min(start + step + len(text), end))

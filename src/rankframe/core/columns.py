@@ -33,10 +33,10 @@ RANK: Final = "rank"
 SCORE_REST: Final = "_score_rest"
 WEIGHT: Final = "weight"
 # What a judgment is about, where a query has several aspects: a subtopic, an intent, a fact.
-GROUP: Final = "group"
-GROUP_WEIGHT: Final = "group_weight"
+SUBTOPIC: Final = "subtopic"
+SUBTOPIC_WEIGHT: Final = "subtopic_weight"
 # Columns that are text, whatever they hold; all others are numbers.
-TEXTS: Final = (QUERY, DOC, GROUP)
+TEXTS: Final = (QUERY, DOC, SUBTOPIC)
 
 # Other names under which these columns are recognised, compared without case, dashes, underscores.
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
@@ -56,12 +56,12 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     ),
     DISTANCE: ("_distance", "distances", "dist"),
     RANK: ("position", "pos"),
-    GROUP: (
-        "group_id", "subtopic", "subtopic_id", "nugget", "nugget_id", "intent", "intent_id",
+    SUBTOPIC: (
+        "subtopic_id", "group", "group_id", "nugget", "nugget_id", "intent", "intent_id",
         "aspect", "aspect_id", "fact", "fact_id",
     ),
-    # Of groups, a column that is called weight is this one.
-    GROUP_WEIGHT: ("subtopic_weight", "nugget_weight", "intent_weight", "aspect_weight",
+    # In judgments with subtopics, a column named `weight` is read as this one.
+    SUBTOPIC_WEIGHT: ("group_weight", "nugget_weight", "intent_weight", "aspect_weight",
                    "fact_weight"),
 }  # fmt: skip
 # Synonyms that are used only if no column has another synonym.
@@ -222,7 +222,7 @@ class FrameColumns:
 
     @cached_property
     def _patterns(self) -> dict[str, re.Pattern[str]]:
-        """Return a pattern of the names of each column that has parameters."""
+        """Return a regular expression for the names of each column that has parameters."""
         patterns = {
             name: "".join(_WRITTEN[parameter].pattern(parameter) for parameter in column.parameters)
             for name, column in self.columns.items()
@@ -256,7 +256,7 @@ class FrameColumns:
         return self.columns.get(self.request(name).column)
 
     def without_parameters(self, names: Iterable[str]) -> set[str]:
-        """Return the columns of these names, whatever their parameters."""
+        """Return the columns with these names and any parameters."""
         return {self.request(name).column for name in names}
 
     def of_whole_input(self, name: str) -> bool:
@@ -358,22 +358,22 @@ STACKED_FRAME: Final = FrameColumns(
     },
 )
 
-GROUPED_FRAME: Final = FrameColumns(
-    "grouped",
+SUBTOPIC_FRAME: Final = FrameColumns(
+    "subtopic",
     "one judgment of a document for a subtopic (or a fact); by query, then rank, documents that "
     "were not retrieved last, then subtopic",
     {
         QUERY: _text("the query"),
         DOC: _text("the judged document"),
-        GROUP: _text("the subtopic; null if the judgment has none"),
+        SUBTOPIC: _text("the subtopic; null if the judgment has none"),
         RELEVANCE: _number("the document's grade for this subtopic"),
         "relevant": _flag("the grade counts as relevant, and there is a subtopic", _REL),
         RANK: _whole("rank in the run, from 1; null if it was not retrieved"),
         "above": _whole("documents above this rank that are relevant to the subtopic", _REL),
         "first": _flag("first relevant document of its subtopic, or one if none is ranked", _REL),
-        "groups": _whole("subtopics of this query with a relevant document", _REL),
-        "group_relevant": _whole("relevant documents of this subtopic", _REL),
-        GROUP_WEIGHT: _number("the weight of the subtopic (default: 1)"),
+        "subtopics": _whole("subtopics of this query with a relevant document", _REL),
+        "subtopic_relevant": _whole("relevant documents of this subtopic", _REL),
+        SUBTOPIC_WEIGHT: _number("the weight of the subtopic (default: 1)"),
         "unsatisfied": _number(
             "probability that the documents above do not satisfy a reader who wants this subtopic: "
             "the product of 1 − (2^grade − 1)/2^max_grade"
@@ -395,9 +395,9 @@ GROUPED_FRAME: Final = FrameColumns(
     },
 )
 
-SHOWN_FRAME: Final = FrameColumns(
-    "shown",
-    "one document that was shown: retrieved, judged or not; by query, then rank. Attributes of "
+RETRIEVED_FRAME: Final = FrameColumns(
+    "retrieved",
+    "one retrieved document, judged or not; by query, then rank. Attributes of "
     "`items` are columns too (with the prefix `items.` if the name is taken: `items.score`)",
     {
         QUERY: _text("the query"),
@@ -441,8 +441,8 @@ DOCUMENTS_FRAME: Final = FrameColumns(
         "in_catalogue": _flag("the document is in the catalogue"),
         "popularity": _whole("queries that have the document in `train`"),
         "interactions": _number("interactions with the document in `train`"),
-        "shown": _whole("lists that show it in their top k", _K),
-        "lists": _whole("lists that show any document in their top k", _K),
+        "retrieved": _whole("lists that have it in their top k", _K),
+        "lists": _whole("lists that have any document in their top k", _K),
     },
 )
 

@@ -192,9 +192,12 @@ class ColumnMappingError(RankframeError):
     @classmethod
     def kind(cls, value: object) -> RankframeError:
         """Return the error for a `columns=` that is no mapping."""
+        example = Option("columns", {"query_id": "user_id"})
         return OptionError(
             Option("columns"),
-            f' takes a mapping such as {{"query_id": "user_id"}}, not {shown(value)}.',
+            " takes a mapping of names, as in ",
+            example,
+            f", not {shown(value)}.",
         )
 
 

@@ -92,7 +92,7 @@ def number_of(count: float, noun: str) -> str:
 
 
 def nearest(name: object, names: Iterable[str], limit: int = 1) -> list[str]:
-    """Return the known names that are most similar to a name, whatever their case."""
+    """Return the known names that are most similar to a name, ignoring case."""
     # The time it takes grows with the square of its length.
     if not isinstance(name, str) or len(name) > _LONGEST:
         return []
@@ -174,7 +174,7 @@ def listing(names: Sequence[str], limit: int = 12) -> str:
 def shown(value: object, limit: int = 80) -> str:
     """Write a value as Python does, on one line, shortened if it is long."""
     try:
-        return shorten(repr(value).replace("\n", " "), limit)
+        return shorten(re.sub(r"[\n\t]+", " ", repr(value)), limit)
     except ValueError:  # Python does not write whole numbers of thousands of digits
         return "a number of thousands of digits"
 

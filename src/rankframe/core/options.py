@@ -567,7 +567,7 @@ class Policies(Options):
 
     @property
     def shows(self) -> bool:
-        """Tell whether there is a table that only metrics of what was retrieved look at."""
+        """Tell whether an input is given that only metrics of retrieved documents use."""
         return any(getattr(self, name) is not None for name in _TABLES)
 
     @property
@@ -577,7 +577,7 @@ class Policies(Options):
 
     @property
     def keeps_chunk_ranks(self) -> bool:
-        """Tell whether units have the ranks of their best chunks."""
+        """Tell whether a unit has the rank of its best chunk."""
         return self.unit is not None and self.unit_ranks == "kept" and self.ranks != "kept"
 
 
@@ -640,7 +640,7 @@ class OrderOptions(TypedDict, total=False):
 
 
 class RunOptions(OrderOptions, total=False):
-    """Name the options of a run, beside judgments or not."""
+    """Name the options of a run, with or without judgments."""
 
     ties: JudgedTies
     ranks: Ranks
@@ -651,7 +651,7 @@ class RunOptions(OrderOptions, total=False):
 
 
 class CatalogueOptions(TypedDict, total=False):
-    """Name the options of what can be retrieved."""
+    """Name the options of catalogue and training data."""
 
     items: Table
     split: SplitBy | None
@@ -827,7 +827,7 @@ _storage_options: ContextVar[Mapping[str, Any]] = ContextVar("storage", default=
 
 
 def storage_options() -> Mapping[str, Any]:
-    """Return the settings of remote storage in force here."""
+    """Return the current settings of remote storage."""
     return _storage_options.get()
 
 

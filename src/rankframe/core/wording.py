@@ -111,7 +111,7 @@ def signed_text(value: float | None, metric: Shown | None = None) -> str:
 def range_text(
     low: float | None, high: float | None, metric: Shown | None = None, *, signed: bool = False
 ) -> str:
-    """Write an interval, or "" if there is none.
+    """Write an interval, or "" without an interval.
 
     >>> range_text(0.1, 0.25), range_text(-0.1, 0.25, signed=True)
     ('0.1000 to 0.2500', '-0.1000 to +0.2500')

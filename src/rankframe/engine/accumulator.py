@@ -1,4 +1,4 @@
-"""Accumulate values per query, their exact sums by slice, and what was counted.
+"""Accumulate values per query, their exact sums by slice, and counts.
 
 `Terms` are what each query adds to the average of a metric, `Sums` their exact sums, `SliceSums`
 the sums of all metrics over a slice of the queries. Sums merge: batches, partitions out of core and
@@ -171,7 +171,7 @@ class Sums:
         return list(map(Sums, *columns))
 
     def average(self, metric: Metric) -> float | None:
-        """Return the metric's one number; None where there is none."""
+        """Return the metric's value, or None if it is undefined."""
         above, below = float(self.above), float(self.below)
         if not self.queries or not below:
             return None
@@ -233,7 +233,7 @@ def _sum_products(numbers: Floats, factors: Floats, starts: Ints) -> list[Exact]
 def average_values(
     metric: Metric, values: pl.DataFrame, weights: Floats | None = None
 ) -> float | None:
-    """Return the average of a metric over all queries; None where there is none."""
+    """Return the average of a metric over all queries, or None if it is undefined."""
     terms = Terms.from_values(metric, values, weights)
     (sums,) = Sums.from_terms(terms, _START, products=False)
     return sums.average(metric)
@@ -425,13 +425,13 @@ def _sum_segments(
 
 
 def _bucket_names(place: int) -> tuple[str, str, str]:
-    """Return the names of a metric's sums in buckets: above, below, and how often undefined."""
+    """Return the columns of a metric's bucket sums: numerator, denominator, undefined values."""
     return f"{place} above", f"{place} below", f"{place} undefined"
 
 
 @dataclass(frozen=True)
 class Averages:
-    """Say what is averaged over queries: metrics, in slices and by weights, with intervals."""
+    """Describe the averages to compute over queries: metrics, slices, weights and intervals."""
 
     metrics: tuple[Metric, ...]
     intervals: Intervals
@@ -451,7 +451,7 @@ class Accumulator:
 
     @classmethod
     def from_values(cls, averages: Averages, values: pl.DataFrame, counts: Counts) -> Accumulator:
-        """Accumulate the values of queries, and what was counted for them."""
+        """Accumulate the values of queries and their counts."""
         attributes = QueryAttributes()
         if averages.attributes is not None:
             attributes = averages.attributes.look_up(values[QUERY])
@@ -468,7 +468,7 @@ class Accumulator:
         return cls(averages, counts, [values], slices)
 
     def merge(self, other: Accumulator) -> None:
-        """Add what was accumulated of other queries."""
+        """Merge the accumulator of other queries."""
         self.parts += other.parts
         self.counts = self.counts.merge(other.counts)
         for key, sums in other.slices.items():

@@ -1,4 +1,4 @@
-"""Metrics over documents and slices of documents: computed from how often each was retrieved.
+"""Compute metrics over documents, and slices of documents, from their exposure.
 
 A metric is computed once of all lists, and once without each bucket of queries, which says how
 uncertain it is.
@@ -72,7 +72,7 @@ class Aggregate:
         return math.sqrt(float((((pseudo - mean) ** 2) / (parts - 1)).sum() / len(left)))
 
     def bounds(self, confidence: float) -> Bounds | None:
-        """Return the interval; None where there is none."""
+        """Return the interval, or None if there is no interval."""
         error = self.error
         if error is None or self.value is None:
             return None
@@ -196,7 +196,7 @@ class _Counted:
         lists = lists.cumsum()
         columns: list[pl.Series] = []
         for index, k in enumerate(self.cutoffs):
-            columns.append(pl.Series(ColumnRequest("shown", k=k).name, times[:, index]))
+            columns.append(pl.Series(ColumnRequest("retrieved", k=k).name, times[:, index]))
             denominators = np.full(len(times), lists[index])
             columns.append(pl.Series(ColumnRequest("lists", k=k).name, denominators))
         return self.documents.hstack(columns)
@@ -259,7 +259,7 @@ class _Counted:
 
 
 def _compute_alone(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> float | None:
-    """Compute a metric by itself, so that an error can name it."""
+    """Compute one metric separately, so that an error can name it."""
     try:
         values = frame.select(expression.alias("value"))["value"]
     except pl.exceptions.PolarsError as error:
@@ -274,7 +274,7 @@ def _compute_alone(metric: Metric, expression: pl.Expr, frame: pl.DataFrame) -> 
 
 
 def is_by_value(metric: Metric) -> bool:
-    """Return whether a metric looks at the values of an attribute instead of at documents."""
+    """Tell whether a metric is over values of an attribute instead of documents."""
     return metric.definition is not None and metric.definition.by_value
 
 
@@ -284,9 +284,9 @@ ITEMS_SCHEMA: Final = {
     "slice": pl.String,
     "k": pl.Int64,
     "documents": pl.Int64,
-    "documents_shown": pl.Int64,
+    "documents_retrieved": pl.Int64,
     "coverage": pl.Float64,
-    "times_shown": pl.Int64,
+    "times_retrieved": pl.Int64,
     "share_of_places": pl.Float64,
     "share_of_exposure": pl.Float64,
     "hits": pl.Int64,
@@ -359,7 +359,7 @@ def _slices(
     items_by: ItemsBy,
     exposure: Exposure,
     catalogue: Catalogue,
-    shown_at_all: NDArray[np.bool_],
+    is_retrieved: NDArray[np.bool_],
     strangers: int,
 ) -> pl.DataFrame:
     """Return the slices of an attribute.
@@ -370,13 +370,13 @@ def _slices(
     counts = exposed.counts.sum(axis=0)[:, : items_by.k]
     counted = {
         "documents": sets.by_set(catalogue.inside.astype(np.int64)),
-        "documents_shown": sets.by_set(shown_at_all.astype(np.int64)),
-        "covered": sets.by_set((shown_at_all & catalogue.inside).astype(np.int64)),
-        "times_shown": counts.sum(axis=1),
+        "documents_retrieved": sets.by_set(is_retrieved.astype(np.int64)),
+        "covered": sets.by_set((is_retrieved & catalogue.inside).astype(np.int64)),
+        "times_retrieved": counts.sum(axis=1),
     }
-    counted["documents_shown"][0] += strangers
+    counted["documents_retrieved"][0] += strangers
     shares: dict[str, NDArray[np.number]] = {
-        "share_of_places": counted["times_shown"],
+        "share_of_places": counted["times_retrieved"],
         "share_of_exposure": discounted_counts(counts, items_by.k),
     }
     if exposed.hits is not None:
@@ -393,7 +393,7 @@ def _slices(
     if name == POPULARITY:  # documents of which nothing is known are not in train, either
         frame = frame.with_columns(pl.col("slice").replace(NO_VALUE, COLD))
         frame = frame.group_by("slice", maintain_order=True).sum()  # NaN stays NaN
-    there = (pl.col("slice") != NO_VALUE) | (pl.col("documents") + pl.col("times_shown") > 0)
+    there = (pl.col("slice") != NO_VALUE) | (pl.col("documents") + pl.col("times_retrieved") > 0)
     covered = pl.when(pl.col("documents") > 0).then(pl.col("covered") / pl.col("documents"))
     lacking = [pl.lit(None).alias(key) for key in ("hits", "share_of_hits") if key not in frame]
     own = [pl.lit(name).alias("by"), pl.lit(items_by.k).alias("k"), covered.alias("coverage")]

@@ -17,7 +17,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 import polars as pl
 
 from rankframe.core.caveats import PREFIX, Caveat
-from rankframe.core.columns import DOC, GROUP, QUERY, RELEVANCE, SHOWN_FRAME
+from rankframe.core.columns import DOC, QUERY, RELEVANCE, RETRIEVED_FRAME, SUBTOPIC
 from rankframe.core.errors import (
     ConstantScoreError,
     ContradictingRanksError,
@@ -65,13 +65,13 @@ Sides: TypeAlias = tuple[InputTable | None, InputTable]
 # Returns some ids of both sides: of queries, or of documents of queries that both sides have.
 FindIds: TypeAlias = Callable[[str], tuple[list[str], list[str]]]
 # The frames that metrics of a run may look at.
-RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "grouped", "shown", "documents")
+RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "subtopic", "retrieved", "documents")
 _JUDGED_FRAMES, _RETRIEVED_FRAMES = RUN_FRAMES[:2], RUN_FRAMES[2:]
 
 
 @dataclass(frozen=True)
 class Evaluation(ABC):
-    """Evaluate metrics over queries of which all rows are at hand."""
+    """Evaluate metrics over complete queries."""
 
     # all of them, in the order in which they were requested; gaps are not computed per query
     metrics: tuple[Metric, ...]
@@ -131,7 +131,7 @@ class Evaluation(ABC):
 
     @abstractmethod
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        """Evaluate queries from all their rows of both inputs, in any order."""
 
     def evaluate_out_of_core(
         self,
@@ -171,14 +171,14 @@ class Evaluation(ABC):
 
     @abstractmethod
     def check(self, accumulator: Accumulator, find_ids: FindIds) -> None:
-        """Refuse inputs that have nothing in common, or that lack what policies ask for."""
+        """Refuse inputs without common queries or documents, or without data that policies need."""
 
     @abstractmethod
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List what was counted."""
+        """List the counts of the ledger."""
 
     def ledger(self, counts: Counts, sides: Sides, more: Sequence[Item] = ()) -> pl.DataFrame:
-        """Return the ledger: what was counted, `more` of it, and the policies in force."""
+        """Return the ledger: counts, the items in `more`, and policies."""
         described = {**self.policies.described(), **self.averages.intervals.described()}
         caveats = [(f"{PREFIX}{code}", value, text) for code, value, text in self.caveats(counts)]
         return make_ledger([*self.items(counts, sides), *more, *caveats], described)
@@ -196,7 +196,7 @@ class Evaluation(ABC):
 
 @dataclass(frozen=True)
 class RunEvaluation(Evaluation):
-    """Evaluate a run against judgments, or by what was retrieved, or both."""
+    """Evaluate a run by metrics of judgments, of retrieved documents, or both."""
 
     roles = ("qrels", "run")
     counts = RunCounts
@@ -222,7 +222,7 @@ class RunEvaluation(Evaluation):
         items_by: ItemsBy | None = None,
         summed: bool = True,
     ) -> RunEvaluation:
-        """Return the evaluation of metrics, whatever frames they look at.
+        """Return the evaluation of metrics over any frames.
 
         Args:
             metrics: as they were requested, gaps between slices included.
@@ -242,7 +242,7 @@ class RunEvaluation(Evaluation):
         if judged and "qrels" not in inputs:
             raise OptionError(
                 f"{judged[0].label!r} needs judgments: without ", Option("qrels", bare=True),
-                ", give metrics of what was shown alone, such as coverage@10.",
+                ", give only metrics of retrieved documents, such as coverage@10.",
             )  # fmt: skip
         averaged = tuple([m for m in metrics if m.frame not in ("documents", "gap")])
         averages = Averages(averaged, intervals or Intervals(), attributes, summed)
@@ -261,7 +261,7 @@ class RunEvaluation(Evaluation):
         return cls(tuple(metrics), policies, averages, over_judgments, retrieved)
 
     def with_max_grade(self, highest: float) -> RunEvaluation:
-        """Return this evaluation, told the largest grade of all judgments."""
+        """Return this evaluation with the largest grade of all judgments."""
         if self.judged is None:
             return self
         return replace(self, judged=replace(self.judged, max_grade=highest))
@@ -278,7 +278,7 @@ class RunEvaluation(Evaluation):
         return [side for side in (self.train, self.reference) if side is not None]
 
     def left(self, left: InputTable | None) -> InputTable:
-        """Return judgments and all other inputs beside the run as one input."""
+        """Return the judgments and all side inputs as one input."""
         if self.retrieved is None:
             assert left is not None  # metrics look at judgments
             return left
@@ -339,7 +339,7 @@ class RunEvaluation(Evaluation):
         yield Accumulator.from_values(self.averages, values, counts)
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        """Evaluate queries from all their rows of both inputs, in any order."""
         judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
         qrels = part_of(judgments.drop(WHAT, strict=False), "qrels")
         return self.merge(self.evaluate_in_memory(qrels, part_of(right, "run"), rows=left))
@@ -408,7 +408,7 @@ class RunEvaluation(Evaluation):
         )
 
     def check(self, accumulator: Accumulator, find_ids: FindIds) -> None:
-        """Refuse inputs that have nothing in common, or that lack what policies ask for."""
+        """Refuse inputs without common queries or documents, or without data that policies need."""
         counts, policies = cast("RunCounts", accumulator.counts), self.policies
         if self.judged is not None:
             if not counts.overlap and policies.no_overlap == "error":
@@ -429,7 +429,7 @@ class RunEvaluation(Evaluation):
         return run_caveats(cast("RunCounts", counts), self.policies, has_catalogue=has_catalogue)
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List what was counted of the judgments, the run and what was retrieved."""
+        """List the counts of the judgments, the run and the retrieved documents."""
         counts, (qrels, run) = cast("RunCounts", counts), sides
         retrieved: list[Item] = []
         if self.retrieved is not None:
@@ -440,13 +440,13 @@ class RunEvaluation(Evaluation):
             return [evaluated_item(counts), *retrieved, *column_items(run, "run")]
         judged = judged_items(
             counts,
-            subtopics=None if qrels is None else qrels.mapping.get(GROUP),
+            subtopics=None if qrels is None else qrels.mapping.get(SUBTOPIC),
             retrieved=self.retrieved is not None,
         )
         return [*judged, *column_items(run, "run"), *retrieved]
 
     def over_documents(self, counts: Counts) -> OverDocuments | None:
-        """Return what metrics over documents are made of, where there are any."""
+        """Return the exposure counts for metrics over documents, or None without such metrics."""
         exposure = cast("RunCounts", counts).exposure
         if self.retrieved is None or exposure is None:
             return None
@@ -466,7 +466,7 @@ def prepare_evaluation(
     items_by: ItemsBy | None = None,
     summed: bool = True,
 ) -> RunEvaluation:
-    """Return the evaluation of metrics, and open what it needs beside the run and the judgments.
+    """Return the evaluation of metrics, and open the side inputs that they need.
 
     Args:
         metrics: as they were requested (see `RunEvaluation.from_metrics`, as for the others).
@@ -510,17 +510,18 @@ def passed_inputs(policies: Policies, *, judgments: bool) -> set[str]:
 
 
 def refuse_idle(policies: Policies) -> None:
-    """Refuse tables that no metric looks at."""
+    """Refuse side inputs that no metric uses."""
     for name in ("items", "catalogue", "reference"):
         if getattr(policies, name) is not None:
             raise OptionError(
                 Option(name, bare=True),
-                " has no effect: no metric looks at what was shown. Add one, such as coverage@10.",
+                " has no effect: no metric looks at retrieved documents. Add one, such as "
+                "coverage@10.",
             )
     if policies.train is not None and not policies.exclude_seen:
         raise OptionError(
-            Option("train", bare=True), " has no effect: no metric looks at what was shown. Add "
-            "one, such as novelty@10, or pass ", Option("exclude_seen", value=True), ".",
+            Option("train", bare=True), " has no effect: no metric looks at retrieved documents. "
+            "Add one, such as novelty@10, or pass ", Option("exclude_seen", value=True), ".",
         )  # fmt: skip
 
 
@@ -530,14 +531,14 @@ def _refuse_unknown(metrics: Sequence[Metric]) -> None:
     Without items, whose attributes would be columns, such a column is misspelt.
     """
     for metric in metrics:
-        if metric.definition is None and metric.frame == "shown" and metric.looks_at is None:
+        if metric.definition is None and metric.frame == "retrieved" and metric.looks_at is None:
             names = metric.expr().meta.root_names()
-            if not all(map(SHOWN_FRAME.find, names)):
+            if not all(map(RETRIEVED_FRAME.find, names)):
                 judged_plan([replace(metric, looks_at="judged")])
 
 
 def check_order(counts: RunCounts, policies: Policies) -> None:
-    """Refuse a run whose scores do not say the order that its ranks say."""
+    """Refuse a run whose ranks contradict its scores."""
     if policies.order != "columns" or counts.disagreeing is None:
         return
     below = counts.right_rows - (counts.run_dropped or 0) - counts.run_queries
@@ -551,7 +552,7 @@ def check_order(counts: RunCounts, policies: Policies) -> None:
 def refuse_whole_input(
     metrics: Sequence[Metric], advice: str = "leave it out, or raise max_memory"
 ) -> None:
-    """Refuse metrics that look at all queries at once, where the input is partitioned."""
+    """Refuse metrics that need all queries at once if the input is partitioned."""
     for metric in metrics:
         if metric.whole_input:
             raise MetricParameterError(

@@ -1,4 +1,4 @@
-"""From an evaluation to its result: evaluate inputs, and finish what was accumulated."""
+"""Evaluate inputs, and turn the accumulated values into a result."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def summarise(metrics: Sequence[Metric], finished: SliceSums) -> pl.DataFrame:
 
 
 def mark_slice(summary: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
-    """Add to the summary of a slice what it is called, and whether it has few queries."""
+    """Add the name of a slice to its summary, and whether the slice has few queries."""
     return summary.select(
         pl.lit(by).alias("by"),
         pl.lit(name).alias("slice"),

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import Flags
-from rankframe.core.columns import DOC, GROUP, GROUPED_FRAME, JUDGED_FRAME, QUERY, RELEVANCE
+from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, RELEVANCE, SUBTOPIC, SUBTOPIC_FRAME
 from rankframe.core.errors import BadValueError, MetricParameterError
 from rankframe.core.memory_budget import map_ahead
 from rankframe.core.messages import Option
@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 def judged_plan(metrics: Sequence[Metric]) -> Plan:
     """Compile metrics over the judged and the subtopic frame."""
-    by_subtopic = [metric for metric in metrics if metric.grouped]
-    plan = compile_plan([metric for metric in metrics if not metric.grouped], JUDGED_FRAME)
+    by_subtopic = [metric for metric in metrics if metric.over_subtopics]
+    plan = compile_plan([metric for metric in metrics if not metric.over_subtopics], JUDGED_FRAME)
     if not by_subtopic:
         return plan
-    subtopics = compile_plan(by_subtopic, GROUPED_FRAME)
+    subtopics = compile_plan(by_subtopic, SUBTOPIC_FRAME)
     return replace(plan, metrics=tuple(metrics), subtopics=subtopics)
 
 
@@ -112,9 +112,9 @@ class JudgedMetrics:
         if by_subtopic is not None:
             if part.subtopics is None:
                 raise MetricParameterError(
-                    f"{by_subtopic.metrics[0].label!r} looks at groups (subtopics, facts) of "
+                    f"{by_subtopic.metrics[0].label!r} looks at subtopics (intents, facts) of "
                     "judgments, and qrels has no such column. If it has one, name it: ",
-                    Option("columns", {"qrels": {GROUP: "…"}}),
+                    Option("columns", {"qrels": {SUBTOPIC: "…"}}),
                     ".",
                 )
             subtopics = SubtopicFrame(
@@ -143,12 +143,12 @@ def evaluated_queries(judged: JudgedFrame, policies: Policies) -> Flags:
 
 
 def depends_on_ranks_alone(plan: Plan) -> bool:
-    """Return whether metrics look at nothing but the ranks and grades of a query's documents."""
+    """Tell whether metrics depend only on the ranks and grades of a query's documents."""
     return not plan.whole_input and plan.columns.isdisjoint((QUERY, DOC, "tied_rank"))
 
 
 def deepest_rank(metrics: Sequence[Metric], *depths: int) -> int | None:
-    """Return the last rank that any metric, or anything else, looks at; None: there is no last."""
+    """Return the deepest rank in use, or None for the whole list."""
     cutoffs = [*(metric.params.get("k") for metric in metrics), *depths]
     finite = [k for k in cutoffs if k is not None]
     return max(finite, default=None) if len(finite) == len(cutoffs) else None

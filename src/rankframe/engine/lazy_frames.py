@@ -10,15 +10,15 @@ import polars as pl
 from rankframe.core.columns import (
     DOC,
     DOCUMENTS_FRAME,
-    GROUP,
-    GROUPED_FRAME,
     JUDGED_FRAME,
     PAIR_FRAME,
     QUERY,
     RANK,
     RELEVANCE,
+    RETRIEVED_FRAME,
     SCORE,
-    SHOWN_FRAME,
+    SUBTOPIC,
+    SUBTOPIC_FRAME,
     ColumnRequest,
 )
 from rankframe.core.errors import MissingColumnError, OptionError
@@ -116,7 +116,7 @@ def judge(
     └──────────┴──────────┘
     >>> facts = {"query_id": ["q1"] * 3, "doc_id": ["a", "c", "c"], "fact": ["x", "x", "y"]}
     >>> rows = rf.judge(facts, run, relevance=1, subtopics=True)
-    >>> rows.select("doc_id", "group", "rank", "above").collect().rows()
+    >>> rows.select("doc_id", "subtopic", "rank", "above").collect().rows()
     [('a', 'x', 1, 0), ('c', 'x', 3, 1), ('c', 'y', 3, 0)]
     """
     policies = Policies.from_options(options)
@@ -126,14 +126,14 @@ def judge(
     cutoffs = check_list("cutoffs", cutoffs, "a list of whole numbers")
     if bad := [level for level in levels if not is_number(level)]:
         raise OptionError(f"levels are numbers, not {shown(bad[0])}.")
-    frame_columns = GROUPED_FRAME if subtopics else JUDGED_FRAME
+    frame_columns = SUBTOPIC_FRAME if subtopics else JUDGED_FRAME
     schema = frame_columns.schema_at(rel=levels, alpha=alphas, k=cutoffs)
     scanned_qrels = open_judgments(qrels, columns, relevance=policies.relevance)
     scanned_run = open_run(run, policies, columns)
     refuse_absent_columns(columns, scanned_qrels, scanned_run)
-    if subtopics and GROUP not in scanned_qrels.mapping:
+    if subtopics and SUBTOPIC not in scanned_qrels.mapping:
         found = list(scanned_qrels.raw.collect_schema())
-        raise MissingColumnError(scanned_qrels.role, GROUP, found)
+        raise MissingColumnError(scanned_qrels.role, SUBTOPIC, found)
 
     def make(needed: set[str]) -> pl.DataFrame:
         lookup = Lookup.from_inputs(scanned_qrels, scanned_run, policies, needed)
@@ -259,7 +259,7 @@ def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
         lacking |= {"in_catalogue", "catalogue_size"}
     schema = {
         name: column.type
-        for name, column in SHOWN_FRAME.columns.items()
+        for name, column in RETRIEVED_FRAME.columns.items()
         if name not in lacking and not column.parameters
     }
     for name, kind in catalogue.attributes.schema.items():
@@ -267,10 +267,10 @@ def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
         inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
         vector = isinstance(inner, pl.DataType) and inner.is_float()
         for column in _OF_VECTORS if vector else _OF_VALUES:
-            schema[ColumnRequest(column, attribute=name).name] = SHOWN_FRAME.schema[column]
+            schema[ColumnRequest(column, attribute=name).name] = RETRIEVED_FRAME.schema[column]
         if "divergence" not in lacking and not vector:
             divergence = ColumnRequest("divergence", attribute=name)
-            schema[divergence.name] = SHOWN_FRAME.schema["divergence"]
+            schema[divergence.name] = RETRIEVED_FRAME.schema["divergence"]
     order = [QUERY, DOC, RANK, RELEVANCE]
     first = {name: schema[name] for name in order if name in schema}
     return first | schema
@@ -338,10 +338,10 @@ def exposure(
     columns: Columns | None = None,
     **options: Unpack[ExposureOptions],
 ) -> pl.LazyFrame:
-    """Return the exposure of each document: in how many lists it is, beside its popularity.
+    """Return the exposure of each document: the number of lists that have it, and its popularity.
 
     One row per document of the run or the catalogue, ordered by doc_id. The frame is lazy: inputs
-    are read when it is collected. `shown` counts the lists that have the document, `lists` the
+    are read when it is collected. `retrieved` counts the lists that have the document, `lists` the
     lists that have any. `popularity` and `interactions` are null without `train`, `in_catalogue`
     without `items` and `catalogue`. Metrics over documents are expressions over this frame, and
     `rf.plot.exposure` and `rf.plot.popularity` draw it.
@@ -349,23 +349,23 @@ def exposure(
     Args:
         run: the ranking, as in `evaluate`.
         k: count the top k of each list (default: the whole list). The columns are also there under
-            the names that metrics with this cutoff look for, such as `shown_top10`.
+            the names that metrics with this cutoff look for, such as `retrieved_top10`.
         columns: names in your data, as in `evaluate`.
 
     >>> run = {"u1": {"a": 2.0, "b": 1.0}, "u2": {"a": 3.0, "c": 1.0}}
     >>> counted = rf.exposure(run, k=1, items=["a", "b", "c", "d"])
-    >>> counted.select("doc_id", "in_catalogue", "shown", "lists").collect()
+    >>> counted.select("doc_id", "in_catalogue", "retrieved", "lists").collect()
     shape: (4, 4)
-    ┌────────┬──────────────┬───────┬───────┐
-    │ doc_id ┆ in_catalogue ┆ shown ┆ lists │
-    │ ---    ┆ ---          ┆ ---   ┆ ---   │
-    │ str    ┆ bool         ┆ i64   ┆ i64   │
-    ╞════════╪══════════════╪═══════╪═══════╡
-    │ a      ┆ true         ┆ 2     ┆ 2     │
-    │ b      ┆ true         ┆ 0     ┆ 2     │
-    │ c      ┆ true         ┆ 0     ┆ 2     │
-    │ d      ┆ true         ┆ 0     ┆ 2     │
-    └────────┴──────────────┴───────┴───────┘
+    ┌────────┬──────────────┬───────────┬───────┐
+    │ doc_id ┆ in_catalogue ┆ retrieved ┆ lists │
+    │ ---    ┆ ---          ┆ ---       ┆ ---   │
+    │ str    ┆ bool         ┆ i64       ┆ i64   │
+    ╞════════╪══════════════╪═══════════╪═══════╡
+    │ a      ┆ true         ┆ 2         ┆ 2     │
+    │ b      ┆ true         ┆ 0         ┆ 2     │
+    │ c      ┆ true         ┆ 0         ┆ 2     │
+    │ d      ┆ true         ┆ 0         ┆ 2     │
+    └────────┴──────────────┴───────────┴───────┘
     >>> counted.select(rf.coverage(k=1), gini=rf.gini(k=1)).collect().row(0)
     (0.25, 0.75)
     """
@@ -390,7 +390,7 @@ def exposure(
         ).exposure
         frame = documents_frame(exposure or metrics.no_exposure(), catalogue)
         frame = frame.with_columns(
-            ColumnRequest(name, k=k).expr.alias(name) for name in ("shown", "lists")
+            ColumnRequest(name, k=k).expr.alias(name) for name in ("retrieved", "lists")
         )
         unknown = ["popularity", "interactions"] if trained is None else []
         unknown += [] if catalogue.is_listed else ["in_catalogue"]

@@ -1,4 +1,4 @@
-"""Count what was read, matched and left out, and list the counts and policies in the ledger."""
+"""Count rows that are read, matched and left out; list the counts and policies in the ledger."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _NOTHING = Exact()
 
 
 def first() -> Any:
-    """Declare a field with an example of what was counted: of several, the first is kept."""
+    """Declare a field with an example of the counted rows; merging keeps the first example."""
     return field(default=None, metadata={"merge": min})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Hold counts that merge: numbers add up, and None stands for what was not counted."""
+    """Hold counts that merge: numbers add up, and None means not counted."""
 
     # rows of the judgments and of what else lies beside the run, or of the first ranking
     left_rows: int = 0
@@ -66,7 +66,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class RunCounts(Counts):
-    """Count what an evaluation of a run saw in the run and in what lies beside it."""
+    """Count the rows and queries of an evaluation of a run and its side inputs."""
 
     # the run against the judgments
     qrels_rows: int = 0
@@ -112,7 +112,7 @@ class RunCounts(Counts):
 
     @classmethod
     def from_run(cls, found: RunMatches) -> RunCounts:
-        """Count what was read: the judgments, and the run that was looked up in them."""
+        """Return the counts of the judgments and the matched run."""
         judgments, matches = found.judgments, found.counts
         groups = judgments.subtopics
         best, units = found.policies.duplicates == "keep_best", found.policies.unit is not None
@@ -208,7 +208,7 @@ OVER_DOCUMENTS = "metrics_over_documents"
 GAPS = "metrics_gaps"
 _ABSENT = "evaluated, but not in the frame of queries"
 _UNKNOWN = "of these, in neither train nor items nor the catalogue"
-_BEST_GRADE = "judged documents, each by the best of its grades where no group is asked for"
+_BEST_GRADE = "judged documents, each by the best of its grades unless metrics use subtopics"
 LEDGER_SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
 # A row: what was counted, how often, and what it means.
@@ -216,7 +216,7 @@ Item: TypeAlias = tuple[str, float | None, str]
 
 
 def make_ledger(items: Iterable[Item], policies: Mapping[str, object]) -> pl.DataFrame:
-    """Return a ledger: what was counted, then the policies in force."""
+    """Return a ledger: the counts, then the policies."""
     rows = list(items)
     rows += [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
     return pl.DataFrame(rows, schema=LEDGER_SCHEMA, orient="row")
@@ -240,7 +240,7 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
         float(counts.judged_shares) / counts.judged_evaluated if counts.judged_evaluated else None
     )
     unjudged = (
-        "in the run, but not judged: what they are shown counts, nothing else"
+        "in the run, but not judged: only metrics of retrieved documents count them"
         if retrieved
         else "in the run, but not judged: left out"
     )
@@ -268,9 +268,13 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
         ("qrels_duplicates_dropped", counts.qrels_dropped, _DROPPED),
         ("run_units", units, "units that the documents are part of"),
         ("run_duplicates_dropped", counts.run_dropped if units is None else None, _DROPPED),
-        ("qrels_groups", counts.subtopics, f"groups that judgments are about{by}"),
+        ("qrels_subtopics", counts.subtopics, f"subtopics of the judgments{by}"),
         ("qrels_documents", counts.documents, _BEST_GRADE),
-        ("qrels_ungrouped", counts.without_subtopic or None, "judgments that are about no group"),
+        (
+            "qrels_without_subtopic",
+            counts.without_subtopic or None,
+            "judgments without a subtopic",
+        ),
         ("queries_without_attributes", counts.absent or None, _ABSENT),
     )
 
@@ -302,20 +306,20 @@ def run_caveats(
 def retrieved_items(
     counts: RunCounts, catalogue: Catalogue, over_documents: int, depth: int | None
 ) -> list[Item]:
-    """List what was counted of retrieved documents.
+    """List the counts of retrieved documents.
 
     `over_documents`: how many metrics look at documents; `depth`: of slices of the items.
     """
     has_documents, trained = len(catalogue.docs) > 0, catalogue.train_queries is not None
-    documents = "documents shown to them, as deep as metrics look"
+    documents = "documents retrieved for these queries, down to the deepest cutoff of the metrics"
     return _counted_items(
-        ("shown_lists", counts.lists, "queries that are shown anything"),
-        ("shown_documents", counts.retrieved, documents),
-        ("shown_unknown", counts.unknown if has_documents else None, _UNKNOWN),
+        ("retrieved_lists", counts.lists, "queries for which documents are retrieved"),
+        ("retrieved_documents", counts.retrieved, documents),
+        ("retrieved_unknown", counts.unknown if has_documents else None, _UNKNOWN),
         (
             "catalogue_documents",
             catalogue.size if has_documents else None,
-            "documents that could be shown",
+            "documents that could be retrieved",
         ),
         ("train_queries", catalogue.train_queries, "queries in train"),
         (
@@ -338,7 +342,7 @@ def _counted_items(*items: Item) -> list[Item]:
 
 
 def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
-    """List what was counted of two rankings."""
+    """List the counts of two rankings."""
     share = counts.shared / counts.documents if counts.documents else None
     return [
         ("a_rows", counts.left_rows, "documents read, first ranking"),
@@ -365,7 +369,7 @@ def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
 
 
 def column_items(run: InputTable, name: str) -> list[Item]:
-    """List what orders a run, what was excluded, and which columns were not looked at."""
+    """List the column that orders a run, the excluded rows, and the ignored columns."""
     items: list[Item] = [(f"{name}{ORDER}", None, run.ordered)]
     if run.excluded is not None:
         note = "rows of documents that their query has in train: dropped"

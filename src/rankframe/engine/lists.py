@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from rankframe.core.columns import DOC, GROUP, QUERY, RANK, RELEVANCE
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SUBTOPIC
 from rankframe.core.options import Policies
 from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
@@ -38,7 +38,7 @@ class Lists:
     ) -> Lists:
         """Read what the inputs have of these queries."""
         grades = deduplicate(_read(queries, qrels), "qrels", policies.duplicates)
-        if GROUP in grades.columns:
+        if SUBTOPIC in grades.columns:
             best = pl.col(RELEVANCE).max()
             grades = grades.group_by(QUERY, DOC, maintain_order=True).agg(best)
         ranked = {

@@ -71,7 +71,7 @@ class Lookup:
         return cls(cache[key], batches, policies, "tied_rank" in columns, pooled, listed, ids)
 
     def found(self, on_progress: OnProgress = ignore_progress) -> RunMatches:
-        """Read the run, whatever the order of its rows; once, if it is looked at several times."""
+        """Read the run in any order of rows; reuse cached matches of an earlier reading."""
         cache = self.run.scanned.cache
         if cache is None:
             return read_batches(self.run, self.nothing_found, on_progress)
@@ -81,12 +81,12 @@ class Lookup:
         return found
 
     def found_if_contiguous(self, on_progress: OnProgress = ignore_progress) -> RunMatches | None:
-        """Read the run in one pass; return None where the rows of a query are not contiguous."""
+        """Read the run in one pass; return None if the rows of a query are not contiguous."""
         return read_if_contiguous(self.run, self.nothing_found, on_progress)
 
     @property
     def _key(self) -> Hashable:
-        """Return a key: a run is looked up once for each."""
+        """Return the cache key: a run is matched once per key."""
         # Units are in the run already, and what queries have had is not.
         done = ("unit", "train", "exclude_seen")
         names = [name for name in JudgedOptions.__annotations__ if name not in done]
@@ -121,7 +121,7 @@ class Lookup:
 def read_judgments(
     qrels: InputTable, frame: pl.LazyFrame, duplicates: Duplicates, at_once: int | None = None
 ) -> IndexedJudgments:
-    """Read judgments, refuse what is wrong with them, and index them.
+    """Read, check and index judgments.
 
     `frame`: their columns, ids in the form in which they are compared.
     """
@@ -154,9 +154,9 @@ def _refuse_several_weights(judgments: IndexedJudgments, role: str) -> None:
         query = as_text(judgments.queries)[int(judgments.code[groups.document[row]])]
         raise BadValueError(
             role,
-            "another weight than others of their group",
+            "another weight than others of their subtopic",
             int(np.count_nonzero(different & (groups.group[order] != NO_SUBTOPIC))),
             f"{groups.names[int(groups.group[row])]!r} of query_id {query!r}: "
             f"{lowest[bad[0]]:g} and {highest[bad[0]]:g}",
-            "Give each group one",
+            "Give each subtopic one weight",
         )

@@ -42,7 +42,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
 
 
 def parse_size(text: str | int) -> int:
-    """Return the number of bytes that a number or a text stands for.
+    """Parse a size: return the number of bytes of a number or a text such as "2GiB".
 
     >>> parse_size("2GiB"), parse_size("500 MB")
     (2147483648, 500000000)
@@ -62,14 +62,15 @@ def limit_of(max_memory: str | int | None) -> int:
 
 
 def not_held(max_memory: str | int | None) -> str | None:
-    """Return why a limit cannot be held, whatever the input; None if it can. The evaluation runs
-    nevertheless, in partitions that are as small as possible.
+    """Return why a limit is too low for any input, or None if it is not.
+
+    An evaluation with such a limit runs nevertheless, in the smallest possible partitions.
     """
     if max_memory is None or parse_size(max_memory) >= _LEAST:
         return None
     return (
-        f"a limit of {size_text(parse_size(max_memory))} cannot be held: what is loaded before "
-        f"any row is read takes about {size_text(_LOADED)}. One of {size_text(_LEAST)} can"
+        f"a limit of {size_text(parse_size(max_memory))} is too low: what is loaded before "
+        f"any row is read takes about {size_text(_LOADED)}. Allow at least {size_text(_LEAST)}"
     )
 
 
@@ -201,7 +202,7 @@ def count_partitions(
 def left_fits(
     left: InputTable, right: InputTable, row_bytes: tuple[int, int], partitions: int
 ) -> bool:
-    """Return whether the left side alone needs no more than about one of so many partitions."""
+    """Tell whether the left input alone takes about the memory of one partition at most."""
     need, other = map(estimated_need, (left, right), row_bytes)
     return need * partitions <= need + other
 

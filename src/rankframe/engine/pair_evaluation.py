@@ -61,7 +61,7 @@ class Pairing:
 
 
 class _PairBatches(Generic[T]):
-    """Work on the pairs of batches of the second ranking."""
+    """Pair each batch of the second ranking with the first ranking, and process the pairs."""
 
     def __init__(self, pairing: Pairing, work: Callable[[PairFrame], T]) -> None:
         self._pairing, self._work = pairing, work
@@ -136,7 +136,7 @@ class PairEvaluation(Evaluation):
         return pairing.each(self._evaluate_pairs, report_rows(left, right, on_progress))
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries of which all rows, of both sides, are here, in any order."""
+        """Evaluate queries from all their rows of both inputs, in any order."""
         sides = part_of(left, "ranking a"), part_of(right, "ranking b")
         return self.merge(self.evaluate_in_memory(*sides))
 
@@ -157,5 +157,5 @@ class PairEvaluation(Evaluation):
             raise NoSharedQueryError(*find_ids(QUERY))
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List what was counted of both rankings."""
+        """List the counts of both rankings."""
         return pair_items(cast("PairCounts", counts), self.left(sides[0]), sides[1])

@@ -153,7 +153,7 @@ def _evaluate_ahead(
 
 
 def _refuse_lost_rows(whole: Accumulator, names: Sequence[str], rows: Sequence[int]) -> None:
-    """Refuse inputs of which other rows were read than were counted."""
+    """Refuse inputs whose rows changed between counting and reading."""
     for name, counted, read in zip(names, rows, whole.counts.rows, strict=True):
         if counted != read:
             raise UnreadableInputError(
@@ -288,7 +288,7 @@ class _SortedInput:
             return picked.collect()[QUERY].is_sorted()
 
     def next_bound(self) -> str | None:
-        """Read on, and return the first query that may not be complete; None at the end."""
+        """Read more rows; return the first query that may continue in unread rows, or None."""
         self._read_more()
         while not self._ended and self._pending[QUERY][0] == self._pending[QUERY][-1]:
             self._read_more()

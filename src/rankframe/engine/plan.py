@@ -93,7 +93,7 @@ class Plan:
 
     @property
     def whole_input(self) -> bool:
-        """Return whether a metric looks at all queries at once: they cannot be partitioned."""
+        """Tell whether a metric needs all queries at once, so that they cannot be partitioned."""
         return any(map(attrgetter("whole_input"), self.metrics))
 
 
@@ -195,7 +195,7 @@ def _aggregate_rows(
 
 
 def empty_values(metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Return the values of no query at all."""
+    """Return an empty frame of values."""
     labels = [metric.label for metric in metrics]
     summed = [m.label + side for m in metrics if m.average == "micro" for side in _SIDES]
     columns = _order_columns(labels, {*labels, *summed})

@@ -120,7 +120,7 @@ class Exported:
 def about_frame(
     frame: str, metrics: Sequence[str], ledger: pl.DataFrame, inputs: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the metadata of a file with a frame: what it was made from, and how."""
+    """Return the metadata of a file with a frame: its inputs and options."""
     notes = dict(zip(ledger["item"], ledger["note"], strict=True))
     counts = dict(zip(ledger["item"], ledger["value"], strict=True))
     return {
@@ -152,7 +152,7 @@ def names_in_file(path: Path | Remote) -> dict[str, str]:
 
 
 class Result(Exported):
-    """The outcome of an evaluation.
+    """Hold the outcome of an evaluation.
 
     summary: metric, value, ci_low, ci_high, std (over queries), queries (how many were averaged).
     per_query: query_id and one column a metric, in byte order of query_id.
@@ -216,7 +216,7 @@ class Result(Exported):
         return dict(zip(self.summary["metric"], self.summary["value"], strict=True))
 
     def __getitem__(self, label: str) -> float | None:
-        """Return a metric's value; None where no query has one."""
+        """Return a metric's value, or None if no query has a value."""
         means = self.means
         if label not in means:
             raise KeyError(f"no metric {label!r} in this result. {did_you_mean(label, means)}")

@@ -37,7 +37,7 @@ from rankframe.io.queries import Attributes
 from rankframe.kernel.batch import Batch
 from rankframe.metrics.metric import Metric
 
-# What columns of the shown and the documents frame are made from: an option that must be given.
+# The option that each column of the retrieved and the documents frame requires.
 _FROM = {
     "seen": "train", "popularity": "train", "interactions": "train", "popularity_rank": "train",
     "more_popular": "train", "train_queries": "train", "train_interactions": "train",
@@ -49,7 +49,7 @@ _FROM = {
 
 @dataclass(frozen=True)
 class SideInputs:
-    """Open what metrics look at beside a run and judgments, each input when it is needed."""
+    """Open the side inputs of metrics, each input at its first use."""
 
     policies: Policies
     columns: Columns | None = None
@@ -74,7 +74,7 @@ class SideInputs:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Return the documents that could be retrieved, and what is known of them."""
+        """Return the catalogue: the documents that could be retrieved, and their popularity."""
         trained = None if self.train is None else Trained.from_train(self.train)
         policies = self.policies
         return Catalogue.from_inputs(
@@ -89,7 +89,7 @@ class SideInputs:
 
 @dataclass(frozen=True)
 class RetrievedMetrics:
-    """Compute metrics over the retrieved frame, and count what metrics over documents look at."""
+    """Compute metrics over the retrieved frame, and the counts for metrics over documents."""
 
     plan: Plan
     # metrics over documents: how often each was retrieved
@@ -126,7 +126,7 @@ class RetrievedMetrics:
             items_by: slices of the items.
         """
         over_documents = tuple(metric for metric in metrics if metric.frame == "documents")
-        over_lists = [metric for metric in metrics if metric.frame == "shown"]
+        over_lists = [metric for metric in metrics if metric.frame == "retrieved"]
         by_document = [metric for metric in over_documents if not is_by_value(metric)]
         check_columns({metric.label: metric.expr() for metric in by_document}, DOCUMENTS_FRAME)
         for metric in metrics:
@@ -142,7 +142,7 @@ class RetrievedMetrics:
         return retrieved
 
     def _prepare(self) -> None:
-        """Compute once what all threads look at."""
+        """Compute the values that all threads share, before they start."""
         catalogue = self.catalogue
         for name in self.plan.columns:
             request = catalogue.frame.request(name)
@@ -157,7 +157,7 @@ class RetrievedMetrics:
 
     @property
     def needed(self) -> set[float]:
-        """Return which kinds of rows beside the run are looked at."""
+        """Return the kinds of side inputs that the metrics use."""
         columns = self.catalogue.frame.without_parameters(self.plan.columns)
         needed = {what for name, what in SIDE_OF_COLUMN.items() if name in columns}
         if self.items_by is not None and self.items_by.hits:
@@ -193,12 +193,12 @@ class RetrievedMetrics:
 
     @property
     def deepest(self) -> int | None:
-        """Return the last rank that anything looks at; None: the end of the list."""
+        """Return the deepest rank in use, or None for the whole list."""
         depths = [] if self.items_by is None else [self.items_by.k]
         return deepest_rank((*self.plan.metrics, *self.documents), *depths)
 
     def start(self, left: pl.DataFrame) -> Callable[[], RetrievedValues]:
-        """Index all rows beside a run; each call of what is returned begins to read the run."""
+        """Index all side inputs of a run, and return a function that starts reading the run."""
         policies = self.policies
         sides = SideIndexes.from_rows(
             left, sorted(self.needed), policies.ties, policies.run_duplicates
@@ -251,13 +251,13 @@ class RetrievedValues:
                 self.exposure.add(rows, slices)
 
     def finish(self) -> tuple[pl.DataFrame, RunCounts]:
-        """Return the values of all queries in byte order, and what was counted."""
+        """Return the values of all queries in byte order, and the counts."""
         parts = [empty_values(self.metrics.plan.metrics), *self.parts]
         return concat_values(parts), replace(self.counts, exposure=self.exposure)
 
 
 def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: Catalogue) -> None:
-    """Refuse a metric that needs what was not given."""
+    """Refuse a metric if an input that it needs is missing."""
     for name in metric.expr().meta.root_names():
         if name in catalogue.attributes.columns:
             continue
@@ -265,7 +265,7 @@ def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: C
         needed = _FROM.get(request.column)
         if request.column == "in_catalogue" or needed == "items":
             needed = None if catalogue.is_listed else "items"
-        elif request.attribute is not None and metric.frame == "shown":
+        elif request.attribute is not None and metric.frame == "retrieved":
             catalogue.attribute(request.attribute)
         if needed is not None and needed not in inputs:
             raise OptionError(
@@ -275,7 +275,7 @@ def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: C
 
 _MEANING = {
     "train": "rows of query_id and doc_id from before, such as what users had bought.",
-    "items": "the documents that could be shown, with a column doc_id (or give train).",
+    "items": "the documents that could be retrieved, with a column doc_id (or give train).",
     "reference": "another run, with which this one is compared.",
     "qrels": "judgments, which were not given.",
 }

@@ -142,7 +142,7 @@ def has_bounds(metric: Metric) -> bool:
 
 
 def _sampled(found: RunMatches, block: tuple[int, int]) -> Flags:
-    """Flag the queries of a block that are looked at."""
+    """Flag the sampled queries of a block."""
     rows = found.judgments.read
     if rows <= _JUDGMENTS:
         return np.ones(block[1] - block[0], np.bool_)
@@ -151,7 +151,7 @@ def _sampled(found: RunMatches, block: tuple[int, int]) -> Flags:
 
 
 def refuse_unbounded(policies: Policies, metrics: Sequence[Metric]) -> None:
-    """Refuse metrics that the best and the worst order of ties do not bound, if one is chosen."""
+    """Refuse ties="best" and ties="worst" for metrics whose range those orders do not bound."""
     if policies.ties not in _ORDERS:
         return
     for metric in metrics:

@@ -61,7 +61,7 @@ class Values:
 
     @cached_property
     def scale(self) -> int | None:
-        """Return the least common multiple of the numbers of values; None where it is large."""
+        """Return the least common multiple of the numbers of values, or None if it is large."""
         scale = math.lcm(*np.unique(self.lengths[self.lengths > 0]).tolist())
         return scale if scale <= _LARGEST_SCALE else None
 

@@ -15,7 +15,7 @@ from rankframe.core.columns import (
     DOC,
     DOCUMENTS_FRAME,
     QUERY,
-    SHOWN_FRAME,
+    RETRIEVED_FRAME,
     SYNONYMS,
     Column,
     FrameColumns,
@@ -130,7 +130,7 @@ class Catalogue:
         return Index(text_hashes(DOC, self.docs))
 
     def find(self, hashes: Keys, docs: pl.Series) -> Ints:
-        """Return the number of each document by the hash of its text; -1 where there is none."""
+        """Return the number of each document by the hash of its text; -1 if unknown."""
         return find_ids(self._index, self.docs, hashes, docs)
 
     @cached_property
@@ -138,8 +138,8 @@ class Catalogue:
         """Return the columns of the retrieved frame, with the attributes of these documents."""
         attributes = {name: Column(kind, "") for name, kind in self.attributes.schema.items()}
         # Its own columns come first, and keep their parameters if an attribute is called `new`.
-        columns = {**SHOWN_FRAME.columns, **attributes, **SHOWN_FRAME.columns}
-        return replace(SHOWN_FRAME, columns=columns)
+        columns = {**RETRIEVED_FRAME.columns, **attributes, **RETRIEVED_FRAME.columns}
+        return replace(RETRIEVED_FRAME, columns=columns)
 
     def values(self, name: str) -> Values:
         """Return an attribute as numbers of values; refuse text that seems to list values."""
@@ -226,9 +226,9 @@ def _count_pairs(train: InputTable) -> pl.DataFrame:
 
 def _name_attribute(name: str) -> str:
     """Return the name of an attribute, with a prefix if the frames have a column of that name."""
-    column = SHOWN_FRAME.columns.get(name)
+    column = RETRIEVED_FRAME.columns.get(name)
     own = name in DOCUMENTS_FRAME.columns or (column is not None and not column.parameters)
-    return f"items.{name}" if own or SHOWN_FRAME.request(name).attribute is not None else name
+    return f"items.{name}" if own or RETRIEVED_FRAME.request(name).attribute is not None else name
 
 
 def _split_texts(attributes: pl.DataFrame | None, split: SplitBy) -> pl.DataFrame:

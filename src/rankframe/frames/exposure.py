@@ -47,7 +47,7 @@ _SURE: Final = 3.0
 
 
 class SliceCounts:
-    """Accumulate counts of slices of queries, as a table of what was counted and how often."""
+    """Accumulate counts by slice of queries in a table."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """Create an empty table; `schema` are the columns besides `way`, `number` and `times`."""

@@ -271,7 +271,7 @@ def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
 
 
 def _marks(rank: Codes, grade: Ints, starts: Ints, retrieved: Ints) -> Keys:
-    """Return a hash of each query's ranks and grades, whatever the order of rows."""
+    """Return a hash of each query's ranks and grades, independent of the order of rows."""
     rows = (rank.astype(np.uint64) << np.uint64(16) | grade.astype(np.uint64)) * FACTORS[0]
     rows ^= rows >> np.uint64(29)
     rows *= FACTORS[1]

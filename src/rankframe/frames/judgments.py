@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.arrays import Floats, Ints, Keys
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RELEVANCE
+from rankframe.core.columns import DOC, QUERY, RELEVANCE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.kernel.batch import Ids, as_text, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
@@ -116,7 +116,7 @@ class SubtopicRows:
         return int(np.count_nonzero(self.group[order[begins]] != NO_SUBTOPIC))
 
     def fingerprint(self, document_keys: Keys) -> Fingerprint:
-        """Return the fingerprint of these rows, to be added to that of the documents."""
+        """Return the fingerprint of these rows, a term of the fingerprint of the judgments."""
         named = self.group != NO_SUBTOPIC
         weights = np.where(named, 1.0 if self.weights is None else self.weights, 1.0)
         bits, weight_bits = ((numbers + 0.0).view(np.uint64) for numbers in (self.grades, weights))
@@ -183,15 +183,14 @@ class IndexedJudgments(QueryIndex):
 
 
 def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
-    """Index the judgments of a table with hashes; return also whether one may be there twice.
+    """Index the judgments of a table with hashes; return also whether there may be duplicates.
 
-    With subtopics, each document is judged once, by the best of its grades, and `subtopics` holds
-    all of its rows.
+    With subtopics, each document has the best of its grades, and `subtopics` holds all of its rows.
     """
-    if GROUP not in table.columns:
+    if SUBTOPIC not in table.columns:
         judgments = IndexedJudgments.from_hashed(table)
         return judgments, judgments.may_repeat()
-    whole = IndexedJudgments.from_hashed(table.drop(GROUP, GROUP_WEIGHT, strict=False))
+    whole = IndexedJudgments.from_hashed(table.drop(SUBTOPIC, SUBTOPIC_WEIGHT, strict=False))
 
     def ordered(values: NDArray[Any]) -> NDArray[Any]:
         return values if whole.docs.places is None else values[whole.docs.places]
@@ -199,13 +198,13 @@ def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
     same = group_equal(whole.key, whole.docs.all(), whole.code)
     firsts = np.flatnonzero(same == np.arange(whole.height))
     document = np.searchsorted(firsts, same)
-    codes, names = numbered(table[GROUP])
+    codes, names = numbered(table[SUBTOPIC])
     group = ordered(codes)
     order = sort_order(document, group + 1)
     document, group, grades = document[order], group[order], whole.grades[order]
     weights = None
-    if GROUP_WEIGHT in table.columns:
-        weights = ordered(table[GROUP_WEIGHT].fill_null(1.0).to_numpy())[order]
+    if SUBTOPIC_WEIGHT in table.columns:
+        weights = ordered(table[SUBTOPIC_WEIGHT].fill_null(1.0).to_numpy())[order]
     twice = bool(((document[1:] == document[:-1]) & (group[1:] == group[:-1])).any())
     best = np.maximum.reduceat(grades, segment_starts(document)) if len(document) else grades
     judgments = replace(

@@ -402,7 +402,7 @@ def order_ties(part: MatchedJudgments, order: TieOrder, k_max: int | None) -> Ma
 
 
 def ties_matter(part: MatchedJudgments) -> Flags:
-    """Flag the queries in which documents tie of which some are relevant and others are not.
+    """Flag the queries in which relevant and non-relevant documents tie.
 
     Relevant means a grade above 0 here, whatever the threshold, as graded metrics look at grades.
     """

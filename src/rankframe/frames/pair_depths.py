@@ -123,7 +123,7 @@ class Overlaps:
         return np.where(beyond, reach / norm, 0.0)
 
     def _extrapolate(self, unseen: Floats, agreement: Floats, k: int | None) -> Floats:
-        """Return the largest agreement that may be added, also below the ends of both rankings.
+        """Return the largest agreement that unseen documents can add, also below both ends.
 
         Below the end, either ranking goes on with documents that the other has already.
         """

@@ -70,7 +70,7 @@ class Side:
 
 
 def match_sides(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, Side]:
-    """Return, for each row of a, the row of b with its document; -1: there is none.
+    """Return, for each row of a, the row of b with its document; -1 if b lacks the document.
 
     Also returns both sides without duplicate rows, or refuses these.
     """
@@ -120,7 +120,7 @@ class Ranking:
 
     @cached_property
     def score(self) -> Floats | None:
-        """Return the scores; None where the ranking has none."""
+        """Return the scores, or None if the ranking has no scores."""
         score = self._ranked.score
         return None if score is None else self._take(score)
 

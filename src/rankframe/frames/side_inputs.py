@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import Ints
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.options import Duplicates, JudgedTies
 from rankframe.frames.catalogue import Catalogue
 from rankframe.io.input_table import InputTable
@@ -42,7 +42,7 @@ def combine_sides(
     schema = {QUERY: pl.String, DOC: pl.String, RELEVANCE: pl.Float64, WHAT: pl.Float64}
     parts: list[pl.LazyFrame] = [] if sides else [pl.LazyFrame(schema=schema)]
     if qrels is not None:
-        groups = [name for name in (GROUP, GROUP_WEIGHT) if name in qrels.mapping]
+        groups = [name for name in (SUBTOPIC, SUBTOPIC_WEIGHT) if name in qrels.mapping]
         parts.append(_select_side(qrels.frame, pl.col(RELEVANCE), JUDGED, *groups))
     if train is not None:
         parts.append(_select_side(train.frame, pl.col(COUNT), TRAINED))
@@ -74,7 +74,7 @@ def _sort_values(run: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
 
 @dataclass(frozen=True)
 class SideIndexes:
-    """Hold an index of each kind of rows beside a run; None: it is not needed."""
+    """Hold an index of each side input of a run; None if no metric needs it."""
 
     judged: QueryIndex | None = None
     trained: QueryIndex | None = None
@@ -115,7 +115,7 @@ class SideIndexes:
 
 
 def _rank_index(index: QueryIndex, ties: JudgedTies) -> QueryIndex:
-    """Replace the values that say the order of documents by their ranks."""
+    """Replace the values that order documents by ranks."""
     rank = np.empty(index.height)
     for first, end in index.blocks(_BLOCK):
         batch = index.select(np.arange(first, end))

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.arrays import Codes, Flags, Floats, Ints
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, GROUPED_FRAME, ColumnRequest
+from rankframe.core.columns import DOC, SUBTOPIC, SUBTOPIC_FRAME, SUBTOPIC_WEIGHT, ColumnRequest
 from rankframe.frames.column_frame import where
 from rankframe.frames.judged import Maker, RowsByRank, grade_codes
 from rankframe.frames.judgments import NO_SUBTOPIC
@@ -148,7 +148,7 @@ def _powers(base: float, last: int) -> Floats:
 class SubtopicFrame(RowsByRank):
     """Hold the rows of the subtopic frame as flat arrays, by query, rank and subtopic."""
 
-    columns = GROUPED_FRAME
+    columns = SUBTOPIC_FRAME
 
     def __init__(
         self,
@@ -177,14 +177,14 @@ class SubtopicFrame(RowsByRank):
 
     def _makers(self, request: ColumnRequest, rel: float | None) -> Mapping[str, Maker]:
         return {
-            GROUP: self._names,
+            SUBTOPIC: self._names,
             "above": lambda: self._where_retrieved(self._count(rel) - self.relevant(rel)),
             "first": lambda: self._first(rel),
-            "groups": lambda: self._spread(
+            "subtopics": lambda: self._spread(
                 np.add.reduceat(self._first(rel), self.starts, dtype=np.int64)
             ),
-            "group_relevant": lambda: self._per_group(self.relevant(rel)),
-            GROUP_WEIGHT: lambda: self._weights,
+            "subtopic_relevant": lambda: self._per_group(self.relevant(rel)),
+            SUBTOPIC_WEIGHT: lambda: self._weights,
             "unsatisfied": lambda: self._where_retrieved(self._unsatisfied()),
             "ideal_rank": lambda: self._ideal(request.alpha, rel)[0],
             "ideal_above": lambda: self._ideal(request.alpha, rel)[1],
@@ -287,7 +287,7 @@ class SubtopicFrame(RowsByRank):
 def needs_ids(columns: Collection[str]) -> bool:
     """Return whether a column depends on the order of unretrieved rows by their ids."""
     dependent = {DOC, "ideal_rank", "ideal_above"}
-    return not dependent.isdisjoint(GROUPED_FRAME.without_parameters(columns))
+    return not dependent.isdisjoint(SUBTOPIC_FRAME.without_parameters(columns))
 
 
 def _power_of_2(exponent: Floats) -> Floats:

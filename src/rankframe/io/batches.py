@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.errors import BadValueError, DuplicateError, EmptyInputError
 from rankframe.core.memory_budget import MemoryBudget
 from rankframe.core.options import LARGEST_WEIGHT, Duplicates
@@ -141,7 +141,7 @@ class Batches:
         _check_side(side, rows)
 
     def explain(self, error: DuplicateError) -> None:
-        """Raise the error that says how many documents of the whole input come twice, and where."""
+        """Raise an error with the number of duplicates in the whole input and their rows."""
         if error.role == self.scanned.role:
             load_unique(self.scanned)
 
@@ -158,8 +158,8 @@ class Batches:
             grades = batch[RELEVANCE].to_numpy()
             if grades.max() > LARGEST_WEIGHT or grades.min() < -LARGEST_WEIGHT:
                 return False
-        if GROUP_WEIGHT in numbers and batch.height:
-            weights = batch[GROUP_WEIGHT].to_numpy()
+        if SUBTOPIC_WEIGHT in numbers and batch.height:
+            weights = batch[SUBTOPIC_WEIGHT].to_numpy()
             if weights.max() > LARGEST_WEIGHT or weights.min() <= 0:
                 return False
         query, key = batch[QUERY_HASH].to_numpy(), batch[KEY].to_numpy()
@@ -170,7 +170,7 @@ class Batches:
 
 
 def _as_checked(table: pl.DataFrame) -> pl.LazyFrame:
-    """Return a table as rules look at it: ids as text, without hashes."""
+    """Return a table for the rules: ids as text, without hashes."""
     return table.lazy().drop(HASHES, strict=False).with_columns(pl.col(QUERY, DOC).cast(pl.String))
 
 
@@ -212,12 +212,12 @@ def _rules(columns: list[str]) -> list[Rule]:
         large = pl.col(RELEVANCE).abs() > LARGEST_WEIGHT
         problem = f"a {RELEVANCE} beyond {LARGEST_WEIGHT:g}"
         rules.append(Rule(RELEVANCE, problem, large, "Scale the grades"))
-    if GROUP_WEIGHT in columns:
-        weight, advice = pl.col(GROUP_WEIGHT), "Leave out groups that are not to count"
+    if SUBTOPIC_WEIGHT in columns:
+        weight, advice = pl.col(SUBTOPIC_WEIGHT), "Leave out subtopics that should not count"
         proper = weight.is_finite() & (weight > 0) & (weight <= LARGEST_WEIGHT)
-        problem = f"a {GROUP_WEIGHT} that is no number above 0, up to {LARGEST_WEIGHT:g}"
-        broken = pl.col(GROUP).is_not_null() & ~proper.fill_null(value=False)
-        rules.append(Rule(GROUP_WEIGHT, problem, broken, advice))
+        problem = f"a {SUBTOPIC_WEIGHT} that is no number above 0, up to {LARGEST_WEIGHT:g}"
+        broken = pl.col(SUBTOPIC).is_not_null() & ~proper.fill_null(value=False)
+        rules.append(Rule(SUBTOPIC_WEIGHT, problem, broken, advice))
     return rules
 
 

@@ -16,8 +16,6 @@ import polars as pl
 from rankframe.core.columns import (
     DISTANCE,
     DOC,
-    GROUP,
-    GROUP_WEIGHT,
     LATE_SYNONYMS,
     LIST_SYNONYMS,
     LIST_SYNONYMS_OF,
@@ -25,6 +23,8 @@ from rankframe.core.columns import (
     RANK,
     RELEVANCE,
     SCORE,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
     SYNONYMS,
     WEIGHT,
     Role,
@@ -46,11 +46,11 @@ RANKINGS: Final = ("a", "b")
 
 _WANTED: dict[Role, tuple[str, ...]] = {
     "queries": (QUERY,),
-    "qrels": (QUERY, DOC, RELEVANCE, GROUP, GROUP_WEIGHT),
+    "qrels": (QUERY, DOC, RELEVANCE, SUBTOPIC, SUBTOPIC_WEIGHT),
     "run": (QUERY, DOC, SCORE, RANK, DISTANCE),
 }
 _ORDERING = (SCORE, RANK, DISTANCE)
-_SUBTOPIC = (GROUP, GROUP_WEIGHT)
+_SUBTOPIC = (SUBTOPIC, SUBTOPIC_WEIGHT)
 _LISTS_AS_TEXT = (
     "lists of documents, which text files have no way to write. Write a row for each document, or "
     "the lists as Parquet or JSON Lines; if these are ids of single documents, name the column: "
@@ -294,7 +294,7 @@ def guess_role(names: InputNames, columns: Columns | None, ranking: str | None =
     relevant = relevant and not names.called(_RETRIEVED)
     graded = (relevant and ranking is None and DOC not in run.names) or has(RELEVANCE, qrels)
     other = names.grades_of_beir() if SCORE not in qrels.names.values() else []
-    if has(GROUP, qrels):  # then `weight` is the weight of a subtopic, not a score
+    if has(SUBTOPIC, qrels):  # then `weight` is the weight of a subtopic, not a score
         other += names.called(_WEIGHTS)
     names = InputNames({n: kind for n, kind in names.schema.items() if n not in other})
     return "qrels" if graded and not any(has(column, run) for column in _ORDERING) else "run"
@@ -330,7 +330,7 @@ def find_columns(
             continue
         candidates = names.candidates(column, role, {*named.values(), *mapping.values()})
         if column in _SUBTOPIC:
-            if column == GROUP_WEIGHT and not candidates:
+            if column == SUBTOPIC_WEIGHT and not candidates:
                 candidates = names.called(_WEIGHTS, without=mapping.values())
             listed = mapping[DOC] in names.lists
             fit = [

@@ -13,11 +13,11 @@ import polars as pl
 
 from rankframe.core.columns import (
     DOC,
-    GROUP,
-    GROUP_WEIGHT,
     QUERY,
     SCORE,
     SCORE_REST,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
     TEXTS,
     Role,
     Side,
@@ -84,7 +84,7 @@ def lists_of(
     doc = mapping[DOC]
     numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
     # A group may be that of all documents in the list.
-    for name in (GROUP, GROUP_WEIGHT):
+    for name in (SUBTOPIC, SUBTOPIC_WEIGHT):
         if numbers.get(name, doc) not in flat.lists:
             del numbers[name]
     for column in numbers.values():
@@ -98,7 +98,7 @@ def lists_of(
 
 @dataclass(frozen=True)
 class Lists:
-    """A table with one row per query."""
+    """Hold a table with one row per query."""
 
     frame: pl.LazyFrame
     flat: InputNames
@@ -231,7 +231,7 @@ class Lists:
 
 @dataclass(frozen=True)
 class InputTable:
-    """An input that was opened and whose columns were found, but whose rows were not read.
+    """Hold an open input: its columns are matched, its rows are not read.
 
     Attributes:
         role: what errors call the input.
@@ -306,7 +306,7 @@ class InputTable:
         return replace(self, raw=raw, lists=None, before=None)
 
     def count(self, *, estimated: bool = False) -> int:
-        """Count the rows; `estimated`: from the first lists, if lists are unrolled."""
+        """Count the rows; with `estimated`, estimate rows in list columns from the first lists."""
         table = self.before or self
         if table.lists is not None:
             return table.lists.count(estimated=estimated)

@@ -1,4 +1,4 @@
-"""Open judgments, runs and rankings: whatever people have → a lazy table under our column names.
+"""Open judgments, runs and rankings of any format as lazy tables with our column names.
 
 Columns are found and their types checked here. Rows are read later, and checked as they are read
 (`batches.py`, `validate.py`).
@@ -14,12 +14,12 @@ import polars as pl
 
 from rankframe.core.columns import (
     DOC,
-    GROUP,
-    GROUP_WEIGHT,
     LATE_SYNONYMS,
     QUERY,
     RELEVANCE,
     SCORE,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
     SYNONYMS,
     Side,
 )
@@ -107,7 +107,7 @@ def open_ranking(
     mapping = {
         SCORE if column == RELEVANCE else column: name
         for column, name in table.mapping.items()
-        if column not in (GROUP, GROUP_WEIGHT)
+        if column not in (SUBTOPIC, SUBTOPIC_WEIGHT)
     }
     return order_run(replace(table, mapping=mapping), order)
 
@@ -183,7 +183,7 @@ def without_seen(run: InputTable, train: InputTable) -> InputTable:
 
 
 def refuse_counts(rows: int, example: float | None) -> None:
-    """Refuse rows of train with bad counts, of which there are so many."""
+    """Refuse bad counts in train; `rows` is the number of such rows, `example` one of them."""
     if rows:
         problem = f"a {COUNT} that is no whole number of at least 1"
         advice = "Say how often each pair is there, or leave the column out"

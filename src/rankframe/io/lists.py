@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import NoOverlapError, OptionError, RankframeError
 from rankframe.core.forks import refuse_if_stranded
-from rankframe.core.messages import Option, shown
+from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import FLAG, NoOverlap, Policies, check_list
 from rankframe.io.formats.numbers import given_numbers, turned
 from rankframe.io.python_objects import (
@@ -43,18 +43,18 @@ def from_lists(
     smaller_is_better: bool = False,
     no_overlap: NoOverlap = "error",
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judgments and a run, `(qrels, run)`, from plain Python lists of ranked elements.
+    """Make judgments and a run, `(qrels, run)`, from Python lists of ranked elements.
 
-    `key` turns elements of both sides into the strings they are compared by.
-    `ground_truth` is one set for all lists (an element is relevant wherever it is in the set), a
-    list of sets, one for each ranked list, or a dict from query to set; in place of a set,
-    {element: grade} gives graded relevance. Every element of a list that has a truth counts as
-    judged: those not in the truth with relevance 0. A list whose query is not in the dict is
-    unjudged: evaluations leave it out, and count it.
-    Queries are called as `queries` says, one for each list, or by the keys of a dict of lists, else
-    "0", "1", … by the place of their list; a dict from query to set needs one of the first two.
-    With `scores`, the order is by score (`smaller_is_better` for distances), else as listed.
-    no_overlap: lists without one element of their truth are an "error", or score "zero".
+    `key` turns the elements of both arguments into strings, which are compared.
+    `ground_truth` is one set of relevant elements for all lists, a list with one set per ranked
+    list, or a dict from query to set. For graded relevance, replace a set by {element: grade}.
+    If a list has a set, all its elements are judged: elements outside the set have relevance 0. If
+    the dict lacks the query of a list, the list is unjudged: evaluations count it and leave it out.
+    `queries` names the query of each list. Without it, queries are named by the keys of a dict of
+    lists, else "0", "1", … in the order of the lists. If `ground_truth` is a dict, pass `queries`
+    or a dict of lists.
+    With `scores`, documents are ordered by score (for distances, pass `smaller_is_better`).
+    no_overlap: if no list has an element of its set, raise an "error", or score "zero".
 
     >>> qrels, run = rf.from_lists([["A", "B", "C"], ["D", "A", "B"]], {"A", "B"})
     >>> rf.evaluate(qrels, run, ["map(denominator=retrieved)"]).means
@@ -142,7 +142,8 @@ def _ranked_lists(
     _refuse_sets([queries], "queries", "list")
     keys = check_list("queries", queries, "a list of names")
     if len(keys) != len(lists):
-        raise OptionError(f"queries has {len(keys):,} names for {len(lists):,} ranked lists.")
+        names, ranked = number_of(len(keys), "name"), number_of(len(lists), "ranked list")
+        raise OptionError(f"queries has {names} for {ranked}.")
     refuse_repeated_names(keys, "list")
     return keys, lists
 
@@ -164,7 +165,8 @@ def _truth_by_query(truths: Any, names: pl.Series, *, keyed: bool) -> tuple[pl.S
         queries, sets = read_queries(truths, "ground_truth"), list(truths.values())
     elif len(sets) != len(names):
         raise OptionError(
-            f"ground_truth has {len(sets):,} sets for {len(names):,} ranked lists. "
+            f"ground_truth has {number_of(len(sets), 'set')} for "
+            f"{number_of(len(names), 'ranked list')}. "
             "Give one for each list, or one set for all."
         )
     if bad := [truth for truth in sets if not _is_list(truth)]:
@@ -217,10 +219,12 @@ def _scores(scores: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.
         raise OptionError(f"scores must be a list of numbers for each list, not {shown(bad[0])}.")
     counts = count_each(scores)
     if len(counts) != len(lengths):
-        raise OptionError(f"scores has {len(counts):,} lists for {len(lengths):,} ranked lists.")
+        ranked = number_of(len(lengths), "ranked list")
+        raise OptionError(f"scores has {number_of(len(counts), 'list')} for {ranked}.")
     if (counts != lengths).any():
         first = int(np.argmax(counts != lengths))
-        elements = f"{lengths[first]:,} elements and {counts[first]:,} scores"
+        elements = number_of(lengths[first], "element")
+        elements += f" and {number_of(counts[first], 'score')}"
         raise OptionError(f"list {str(keys[first])!r} has {elements}.")
     return _numbers(chain.from_iterable(scores), "score")
 
@@ -301,9 +305,10 @@ def from_relevance(
     blank = (lengths == 0) & (beyond == 0)
     if blank.any():
         raise OptionError(
-            f"{np.count_nonzero(blank):,} of {len(names):,} rows have neither grades nor relevant "
-            f"documents beyond, e.g. row {int(np.argmax(blank)):,}: they cannot be evaluated. "
-            "Leave them out, or say how many are relevant: pass ",
+            f"there is nothing to evaluate in {np.count_nonzero(blank):,} of "
+            f"{number_of(len(names), 'row')}, e.g. row {int(np.argmax(blank)):,}: no grades, and "
+            "no other relevant documents. Leave out such rows, or state the number of relevant "
+            "documents: pass ",
             Option("total", bare=True),
             ".",
         )
@@ -349,7 +354,8 @@ def _grade_rows(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.flo
     if not len(lengths):
         raise OptionError("rows has no grades.")
     if np.isinf(flat).any():
-        raise OptionError(f"{np.count_nonzero(np.isinf(flat)):,} grades are infinite.")
+        infinite = number_of(int(np.isinf(flat).sum()), "infinite grade")
+        raise OptionError(f"rows has {infinite}.")
     return pl.Series(QUERY, np.arange(len(lengths))) if names is None else names, lengths, flat
 
 
@@ -387,7 +393,7 @@ def from_topk(
     items: Sequence[Any] | None = None,
     smaller_is_better: bool = False,
 ) -> pl.DataFrame:
-    """A run from matrices as models and vector indexes return them: a row per query, best first.
+    """Make a run from matrices of ids and scores with one row per query, best document first.
 
     ids, scores: of shape (queries, k): numpy arrays or whatever numpy reads, such as tensors, or
         what faiss, hnswlib and `topk` give. An id of -1 (NaN, None) is none; its score is not
@@ -419,7 +425,7 @@ def from_topk(
         if ids_found.dtype.kind not in "iu":
             raise OptionError("items are names by number, so ids must be whole numbers, not text.")
         lacking = present & ((numbers < 0) | (numbers >= len(item_names)))
-        problem = f"a number that items, with {len(item_names):,} names, lacks"
+        problem = f"a number that items, with {number_of(len(item_names), 'name')}, lacks"
         _refuse_cells(lacking, numbers, "ids", problem, " They count from 0; -1 is none.")
         documents = item_names.gather(ids_found).alias(DOC)
     elif ids_found.dtype.kind in "iu":
@@ -430,7 +436,8 @@ def from_topk(
     if queries is not None:
         names = _names(queries, "queries")
         if len(names) != len(matrix):
-            raise OptionError(f"queries has {len(names):,} names for {len(matrix):,} rows.")
+            rows = number_of(len(matrix), "row")
+            raise OptionError(f"queries has {number_of(len(names), 'name')} for {rows}.")
         refuse_repeated_names(names.cast(pl.String), "row")
         query = names.gather(rows)
     run = {QUERY: query, DOC: documents}
@@ -452,7 +459,7 @@ def from_topk(
 
 
 def _matrix(values: Any, what: str) -> NDArray[Any]:
-    """Return a matrix, whatever holds it."""
+    """Convert any supported object to a matrix."""
     try:
         matrix = values.filled(-1) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     except Exception as error:  # whatever the exporting library raises
@@ -513,7 +520,7 @@ def _names(values: Any, what: str) -> pl.Series:
         raise OptionError(f"{what} must be a list of names, not {shown(values)}.") from error
     if names.null_count():
         first = names.is_null().arg_true()[0]
-        count = f"{names.null_count():,} names that are null"
+        count = number_of(names.null_count(), "null name")
         raise OptionError(f"{what} has {count}, e.g. name {first:,}.")
     return names
 

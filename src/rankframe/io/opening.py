@@ -14,12 +14,12 @@ import polars as pl
 from rankframe.core.columns import (
     DISTANCE,
     DOC,
-    GROUP,
     QUERY,
     RANK,
     RELEVANCE,
     SCORE,
     SCORE_REST,
+    SUBTOPIC,
     TEXTS,
     Role,
     Side,
@@ -121,9 +121,9 @@ def open_table(
         schema = raw.collect_schema()
     _check_types(called_role, mapping, schema)
     is_trec = schema.keys() == set(FIELDS["qrels"])
-    if role == "qrels" and is_trec and GROUP not in mapping and _has_subtopics(raw):
+    if role == "qrels" and is_trec and SUBTOPIC not in mapping and _has_subtopics(raw):
         raw = raw.with_columns(pl.col(ITERATION).fill_null(NO_ITERATION))
-        mapping[GROUP] = ITERATION
+        mapping[SUBTOPIC] = ITERATION
     distance = mapping.pop(DISTANCE, None)
     if distance is not None:
         mapping[SCORE] = distance

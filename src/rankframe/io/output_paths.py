@@ -265,7 +265,7 @@ def _closed(file: Any) -> bool:
 
 
 def _same(real: Path, source: Any) -> bool:
-    """Return whether both are one file under different names."""
+    """Tell whether a path and a source are the same file under different names."""
     try:
         status = os.fstat(source.fileno()) if hasattr(source, "fileno") else source.stat()
         return os.path.samestat(real.stat(), status)

@@ -59,7 +59,7 @@ _ROWS = 1 << 17
 def fresh_folder(
     folder: Named, files: Collection[str], *, results: Collection[str] = (), overwrite: bool = False
 ) -> Iterator[Path]:
-    """Yield an empty folder that replaces `folder` when it is complete, or not at all.
+    """Yield an empty folder that replaces `folder` only after the block succeeds.
 
     Anything that must not be replaced is refused before any work is done, and again at the end.
     `results`: the names of several results that are written into it; others that are in `folder`
@@ -197,7 +197,7 @@ def _in_turn(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
-    """Name the target in errors, not the temporary place."""
+    """Replace the temporary path in errors by the path of the target."""
     try:
         yield
     except OutputError as error:
@@ -322,7 +322,7 @@ def write_parquet(
 
 
 def read_about(path: Path | IO[bytes]) -> dict[str, Any]:
-    """Read rankframe's metadata of a Parquet file; empty if there is none."""
+    """Read rankframe's metadata of a Parquet file; return an empty dict without metadata."""
     try:
         about = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
     except (OSError, ValueError, pl.exceptions.PolarsError):

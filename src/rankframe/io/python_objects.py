@@ -21,7 +21,7 @@ from rankframe.core.columns import (
     SYNONYMS,
 )
 from rankframe.core.errors import OptionError, UnreadableInputError
-from rankframe.core.messages import shown
+from rankframe.core.messages import number_of, shown
 from rankframe.io.formats.numbers import given_numbers
 from rankframe.io.formats.responses import shape_of
 from rankframe.io.raw_table import InputRequest, RawTable
@@ -119,7 +119,7 @@ def refuse_repeated_names(names: Iterable[Any], what: str) -> None:
     """Refuse names of queries that are there twice. `what` has the query: a list, or a row."""
     if twice := [name for name, count in Counter(map(str, names)).items() if count > 1]:
         raise OptionError(
-            f"queries has {len(twice):,} names more than once, e.g. {twice[0]!r}. "
+            f"queries has {number_of(len(twice), 'name')} more than once, e.g. {twice[0]!r}. "
             f"Each {what} is of a query of its own."
         )
 

@@ -42,16 +42,16 @@ _LONGEST = 2_000  # characters of a text that anybody looks at
 
 
 class Averaged(Protocol):
-    """A metric that is averaged over queries."""
+    """Describe a metric that is averaged over queries."""
 
     @property
     def label(self) -> str:
-        """The name of the metric."""
+        """Return the name of the metric."""
         ...
 
     @property
     def average(self) -> Average:
-        """The kind of average."""
+        """Return the kind of average."""
         ...
 
 
@@ -362,7 +362,7 @@ class Texts:
         )
 
     def among(self, ids: pl.Series) -> dict[str, str]:
-        """Read the texts of these ids."""
+        """Return the text of each of these ids that has a text."""
         is_listed = pl.col(self.key).is_in(ids.unique().to_list())
         with reading(self.name):
             rows = self.rows.filter(is_listed).drop_nulls().collect()
@@ -408,7 +408,7 @@ class Described:
         return cls(table, weight, texts, documents)
 
     def weights(self, queries: pl.Series) -> pl.Series | None:
-        """Read the weights of queries, each of which must have one; None without weights."""
+        """Read the weights of queries, or return None without weights; refuse a missing weight."""
         if self.queries is None or self.weight is None:
             return None
         weights = Attributes(read_weights(self.queries, self.weight)).look_up(queries)

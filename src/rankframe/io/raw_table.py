@@ -45,7 +45,7 @@ class InputRequest:
 
 
 class RawTable(NamedTuple):
-    """A table as found; its rows were not read."""
+    """Hold a table before its columns are matched and its rows are read."""
 
     frame: pl.LazyFrame
     # whether any stretch of its rows can be read without reading those before

@@ -133,7 +133,7 @@ def polars_arguments(scheme: str) -> dict[str, Any]:
 
 
 def file_system(scheme: str, account: str) -> Any:
-    """Return pyarrow's file system for a scheme, reached by the storage options in force."""
+    """Return pyarrow's file system for a scheme, configured with the current storage options."""
     if scheme in S3:
         return _s3()
     return _google() if scheme in GOOGLE else _azure(account)
@@ -212,7 +212,7 @@ def scheme_of(address: str | os.PathLike[str]) -> str:
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or a folder at an address."""
+    """Describe a file or a folder at an address."""
 
     scheme: str
     # the account where the address says it (of Azure), the bucket and all below it
@@ -224,7 +224,7 @@ class Remote:
 
     @classmethod
     def at(cls, address: str | os.PathLike[str]) -> Remote:
-        """Return the place at an address, reached by the storage options in force."""
+        """Return the place at an address, with the current storage options."""
         text = os.fsdecode(address)
         match = _ADDRESS.match(text)
         assert match is not None  # callers check that this is an address
@@ -250,12 +250,12 @@ class Remote:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """Return the last part of the path."""
         return PurePosixPath(self.path).name
 
     @property
     def suffix(self) -> str:
-        """The ending of the path."""
+        """Return the ending of the path."""
         return PurePosixPath(self.path).suffix
 
     def exists(self) -> bool:
@@ -267,7 +267,7 @@ class Remote:
         return self._kind() == "Directory"
 
     def size(self) -> int | None:
-        """Return the size of the file; None if there is none."""
+        """Return the size of the file, or None if the file does not exist."""
         return self.system.get_file_info(self.path).size
 
     def iterdir(self) -> Iterator[Remote]:

@@ -30,8 +30,10 @@ _SAMPLE = 20
 def from_responses(
     source: Source, queries: Iterable[Any] | None = None, *, columns: Columns | None = None
 ) -> pl.DataFrame:
-    """A run from the responses of Elasticsearch, OpenSearch or Solr: a row for each hit, with
-    `query_id`, `doc_id`, `rank` as the hits stand, and `score` where scores fall from hit to hit.
+    """Make a run from the responses of Elasticsearch, OpenSearch or Solr.
+
+    The run has a row for each hit, with `query_id`, `doc_id` and `rank`, the position of the hit in
+    its response. It has a column `score` if no score is higher than the score of the hit before.
 
     `source` is a list of responses, a dict from query to response, the answer to a multi-search, or
     a file of JSON: an array, a response a line, or a multi-search.

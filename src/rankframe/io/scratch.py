@@ -1,8 +1,8 @@
-"""Temporary folders, each with a lock that the kernel releases when its process ends.
+"""Make temporary folders, each with a lock that the kernel releases when its process ends.
 
-They are removed after their work, on an error, and on a signal; after a kill, by the next process
-that opens a folder beside. Only the lock tells whether a process is alive: process ids mean nothing
-in another container that shares the disk.
+A process removes its folder after its work, on an error, and on a signal. If a process is killed,
+the next process that opens a folder in the same parent removes the old folder. Only the lock tells
+whether a process is alive: process ids are meaningless in another container that shares the disk.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 class KeptFolder:
-    """A temporary folder that is removed with its last reference, or when the process ends."""
+    """Hold a temporary folder that is removed with its last reference or at process exit."""
 
     def __init__(self) -> None:
         stack = ExitStack()

@@ -41,7 +41,7 @@ def taken(values: pl.Series, rows: AnyInts) -> pl.Series:
 
 @dataclass(frozen=True)
 class Ids:
-    """Look up the ids of rows in a column that may be in another order."""
+    """Look up the ids of rows in a column with its own order of rows."""
 
     column: pl.Series
     # where each row's id is in the column; None: in this order
@@ -136,7 +136,7 @@ class Batch:
         return query_blocks(self.starts, self.height, rows)
 
     def may_repeat(self) -> bool:
-        """Return whether a document may be there twice for a query, as far as keys tell."""
+        """Tell whether a query may have a document twice: whether any two keys are equal."""
         return any(repeats(self.key[self.rows_of(*block)]) for block in self.blocks(_BLOCK))
 
 
@@ -162,12 +162,12 @@ def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
 
 
 def text_hashes(name: str, ids: pl.Series) -> Keys:
-    """Hash the text of ids, whatever their type; a key combines the hashes of both of its ids."""
+    """Hash ids of any type as text; a key combines the hashes of both of its ids."""
     return as_text(ids).hash(_SEEDS[name]).to_numpy()
 
 
 def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
-    """Return the hash of an empty id; None where ids of this type cannot be empty."""
+    """Return the hash of an empty id, or None if ids of this type cannot be empty."""
     if dtype not in (pl.String, *_CATEGORICAL):
         return None
     try:
@@ -184,7 +184,7 @@ def as_text(ids: pl.Series) -> pl.Series:
 
 
 def query_starts(query: pl.Series) -> Ints:
-    """Return the rows whose query is not that of the row above.
+    """Return the rows whose query differs from the row above.
 
     Ids that lie in the same place, or in the column itself with the same bytes, are equal; only
     others are compared. (Less than half the time of comparing all.)
@@ -206,7 +206,7 @@ def query_starts(query: pl.Series) -> Ints:
 
 
 def _views(ids: pl.Series) -> NDArray[np.uint32] | None:
-    """Return ids as they lie in memory, four words each; None where ids are not text.
+    """Return the memory layout of ids, four words each, or None if ids are not text.
 
     The first word is the length. Texts of up to `SHORT` bytes follow, with zeros up to the end; of
     longer ones, how the text begins and where it is.
@@ -223,8 +223,9 @@ def _views(ids: pl.Series) -> NDArray[np.uint32] | None:
 def text_order(ids: pl.Series) -> Ints:
     """Return the permutation that puts distinct strings in byte order.
 
-    Eight bytes of each, after the bytes that they share, are sorted as whole numbers; only strings
-    that are equal in these are compared. (1M ids: a fifth of the time of a sort of them.)
+    The function sorts the eight bytes after the common prefix of all strings as whole numbers, and
+    compares only strings that agree in these bytes. For 1M ids, this takes a fifth of the time of
+    sorting the strings.
     """
     lead = None if len(ids) < _FEW else _lead(ids)
     if lead is None:
@@ -277,7 +278,7 @@ def _sorted_within(ids: pl.Series, starts: Ints, lengths: Ints, *, descending: b
 
 
 def _lead(ids: pl.Series) -> Keys | None:
-    """Return eight bytes of each id, after the bytes that all share.
+    """Return eight bytes of each id, after the common prefix.
 
     Returns None where an id is longer than `SHORT` bytes and not all are ASCII. (Ids of up to
     `SHORT` bytes take a twentieth of the time of the others.)

@@ -1,4 +1,4 @@
-"""Refuse documents that are there twice for a query, or keep the best of their rows."""
+"""Refuse duplicate documents of a query, or keep the best of their rows."""
 
 from __future__ import annotations
 

@@ -73,9 +73,9 @@ def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None
 
 
 def find_documents(documents: Documents | Batch, targets: Documents | Batch) -> Ints | None:
-    """Return the row of each target among the documents; -1: there is none.
+    """Return the row of each target among the documents; -1 if a target is missing.
 
-    Returns None where a document is there twice for a query.
+    Returns None if a query has a document twice.
     """
     probed = probe(documents.key, targets.key)
     if len(probed.again):
@@ -173,7 +173,7 @@ class QueryIndex(Batch):
         )
 
     def find(self, batch: Batch) -> Ints:
-        """Return the number of each query of a batch; -1: it is not here."""
+        """Return the number of each query of a batch; -1 if the query is unknown."""
         return find_ids(self.index, self.queries, batch.hashes, batch.queries)
 
 

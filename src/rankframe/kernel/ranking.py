@@ -272,7 +272,7 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
 
 
 def _order(batch: Batch, scores: Floats | None, ties: JudgedTies) -> RankedBatch:
-    """Order the rows of a batch, of which `scores` are as `_sort_values` returns them."""
+    """Order the rows of a batch by `scores`, which `_sort_values` returns."""
     order, same = None, None
     if scores is not None and _rises(batch, scores, between_queries=False).any():
         order, unsure = order_by_score(batch.docs, batch.code, batch.starts, scores, ties)
@@ -306,7 +306,7 @@ def _order_ties(batch: Batch, same: Flags, ties: JudgedTies) -> Ints | None:
 
 
 def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
-    """Rank all rows of a batch, of which `scores` are as `_sort_values` returns them."""
+    """Rank all rows of a batch by `scores`, which `_sort_values` returns."""
     batch, contradicting = ranked.batch, None
     if scores is not None and SCORE in batch.numbers and RANK in batch.numbers:
         ranks = ranked.take(batch.numbers[RANK])
@@ -320,7 +320,7 @@ def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
 
 
 def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies) -> DocumentRanks | None:
-    """Rank these rows without ordering the others; None where that is no quicker."""
+    """Rank these rows without sorting the others; return None if that is not faster."""
     descending = not _rises(batch, scores, between_queries=False).any()
     contradicting = None
     if SCORE in batch.numbers and RANK in batch.numbers:
@@ -436,7 +436,7 @@ def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> Ints:
 
 
 def _count_renumbered(batch: Batch) -> int:
-    """Count queries with other ranks than 1, 2, 3, … in whatever order."""
+    """Count queries whose ranks, in any order, are not 1, 2, 3, …"""
     rank, code, starts = batch.numbers[RANK], batch.code, batch.starts
     if np.array_equal(rank, position(starts, len(rank)) + 1):
         return 0

@@ -1,4 +1,4 @@
-"""Read an input once in batches of whole queries, whatever the order of its rows.
+"""Read an input once in batches of whole queries, in any order of rows.
 
 The quickest way is tried first: the rows of each query are contiguous, as in most runs. Where a
 query comes a second time, the consumer is dropped, and the input is read again as a shuffled one:
@@ -79,7 +79,7 @@ class Source(Protocol):
         ...
 
     def explain(self, error: DuplicateError) -> None:
-        """Raise an error that says how many documents of the input are there twice, and where."""
+        """Raise an error with the number of duplicate documents and the rows of an example."""
         ...
 
 
@@ -132,7 +132,7 @@ def read_batches(
 def read_if_contiguous(
     source: Source, new_consumer: Callable[[], C], on_progress: OnProgress = ignore_progress
 ) -> C | None:
-    """Read an input in one pass; return None where the rows of a query are not contiguous."""
+    """Read an input in one pass; return None if the rows of a query are not contiguous."""
     return _attempt(read_contiguous, source, new_consumer, on_progress)
 
 
@@ -333,7 +333,7 @@ def read_shuffled(
 def _refuse_collisions(
     query: pl.Series, firsts: NDArray[np.uint32], pool: ThreadPoolExecutor
 ) -> None:
-    """Raise a `RepeatedQueryError` unless each row's query is that of its first row.
+    """Raise a `RepeatedQueryError` if the rows of a query hash have different query ids.
 
     In the order in which they were read: 10 ns a row, 70 where ids are longer than 12 bytes. In
     any other, both strings are gathered from all over the memory.
@@ -399,7 +399,7 @@ def _deal(source: Source) -> tuple[list[_Dealt], pl.DataFrame]:
 def _make_batch(
     dealt: Sequence[_Dealt], buckets: range, ids: pl.DataFrame, firsts: NDArray[np.uint32]
 ) -> Batch:
-    """Bring the rows of each query of these buckets together; `firsts` is filled for them."""
+    """Make a batch of the rows in these buckets, sorted by query; write their part of `firsts`."""
     columns = {
         name: np.concatenate([table.column(name, buckets) for table in dealt])
         for name in dealt[0].columns

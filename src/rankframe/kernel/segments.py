@@ -157,7 +157,7 @@ class Rectangle:
 
 
 def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
-    """Lay out queries, some of which may have no rows; equally long ones lie together."""
+    """Lay out queries by length; a query may have no rows."""
     rows, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if not rows:
         return
@@ -326,7 +326,7 @@ def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
 
 
 def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> Codes:
-    """Count the larger values in the blocks before that of each value.
+    """Count the larger values in the blocks before the block of each value.
 
     Blocks are joined two by two. Sorted, a value has moved past all smaller values: those in its
     own block, whose number is known, and those in the other.

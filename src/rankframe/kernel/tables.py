@@ -49,7 +49,7 @@ class Probed:
 
 
 def probe(keys: Keys, targets: Keys) -> Probed:
-    """Look for `targets` keys among `keys`, and for equal keys among the latter.
+    """Find the row of each target key among `keys`, and the rows of repeated `keys`.
 
     >>> probed = probe(np.array([7, 5, 7], np.uint64), np.array([5, 1], np.uint64))
     >>> probed.found, set(probed.again.tolist()) | set(probed.first.tolist())
@@ -103,7 +103,7 @@ class Index:
         self.repeats = bool(repeated)
 
     def find(self, targets: Keys) -> Ints:
-        """Return the number of each key; -1 where there is none."""
+        """Return the number of each key; -1 if the key is unknown."""
         return _look_up(self._rounds, self.keys, targets)
 
 
@@ -146,7 +146,7 @@ def _insert(
 
 
 def _look_up(rounds: Iterable[_Round], keys: Keys, targets: Keys) -> Ints:
-    """Return the row of each target among the keys; -1: there is none. Goes through all rounds."""
+    """Return the row of each target among the keys, searched in all rounds; -1 if missing."""
     found = np.full(len(targets), -1, np.int64)
     left: Ints | None = None  # that are not found yet; None: all
     for table, turn, shift in rounds:

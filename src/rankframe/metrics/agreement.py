@@ -279,7 +279,7 @@ def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> Value:
 
 
 def _in_common_at_end(ties: RboTies, k: int | None) -> pl.Expr:
-    """Return X at the end of both rankings, or at k; a tie that k cuts counts in part."""
+    """Return X_d at the end of both rankings, or at k; a tie group cut by k counts in part."""
     return total(where(_end(k) == _DEPTH, _agreement(ties) * _DEPTH))
 
 
@@ -290,11 +290,11 @@ def _tail(inside: pl.Expr, p: float) -> pl.Expr:
 
 @registered()
 def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Compute the least rank-biased overlap, whatever follows after the ends of the lists.
+    """Compute the least rank-biased overlap over all possible continuations of the lists.
 
     > (1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]
 
-    At k, the least whatever follows after depth k. `p` and `ties` as in rbo.
+    At k, the least over all continuations after depth k. `p` and `ties` as in rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_min")["rbo_min"], 10)

@@ -21,7 +21,7 @@ registered = partial(Registration, family="The catalogue", frame="documents")
 
 def counted(k: int | None) -> pl.Expr:
     """Return x(d) for each document."""
-    return ColumnRequest("shown", k=k).expr
+    return ColumnRequest("retrieved", k=k).expr
 
 
 def lists(k: int | None) -> pl.Expr:
@@ -33,29 +33,30 @@ def lists(k: int | None) -> pl.Expr:
 def coverage(k: int | None = None, *, count: bool = False) -> Value:
     """Compute the share of the catalogue that is retrieved for any query.
 
-    > documents shown / documents in the catalogue
+    > documents retrieved / documents in the catalogue
 
     The catalogue is `catalogue`, else `items`, else the documents of `train`; documents that are
-    not in it do not count. `count`: the number of documents shown, whatever the catalogue.
+    not in it do not count. `count`: the number of retrieved documents, in the catalogue or not.
 
     >>> documents.select(coverage(k=2)).item(), documents.select(coverage(k=2, count=True)).item()
     (0.5, 3.0)
     """
-    is_shown = counted(k) > 0
+    is_retrieved = counted(k) > 0
     if count:
-        return is_shown.sum().cast(pl.Float64)
+        return is_retrieved.sum().cast(pl.Float64)
     inside = pl.col("in_catalogue")
-    return (is_shown & inside).sum() / inside.sum()
+    return (is_retrieved & inside).sum() / inside.sum()
 
 
 @registered(higher_is_better=False)
-def gini(k: int | None = None, *, over: Literal["catalogue", "shown"] = "catalogue") -> Value:
-    """Compute how unequally documents are retrieved: 0 if all alike, near 1 if few take all.
+def gini(k: int | None = None, *, over: Literal["catalogue", "retrieved"] = "catalogue") -> Value:
+    """Compute how unequally documents are retrieved: 0 if equally often, near 1 if few dominate.
 
     > Σ (2j − n − 1) x_(j) / (n Σ x), x ascending
 
-    Over the catalogue, where documents that no list shows count with 0 (LensKit); over="shown":
-    over the documents that any list shows, with n − 1 as the divisor instead of n (Evidently).
+    By default, n counts the documents of the catalogue; a document that is in no list counts with 0
+    (LensKit). over="retrieved": n counts the documents that are in at least one list, and n − 1
+    replaces n in the divisor (Evidently).
 
     >>> documents.select(gini(k=2)).item()
     0.5833333333333334

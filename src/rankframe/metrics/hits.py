@@ -128,8 +128,8 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> Value:
 
     > found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)
 
-    A perfect list would end there. `multiple`: precision at m times that depth. Agrees with
-    trec_eval's `Rprec` and `Rprec_mult`.
+    A perfect list has all relevant documents in its top R. `multiple`: m, a factor of that depth.
+    Agrees with trec_eval's `Rprec` and `Rprec_mult`.
 
     >>> round(frame.select(r_precision()).item(), 6)
     0.666667

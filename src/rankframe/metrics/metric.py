@@ -18,7 +18,7 @@ from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_orig
 
 import polars as pl
 
-from rankframe.core.columns import GROUPED_FRAME, JUDGED_FRAME
+from rankframe.core.columns import JUDGED_FRAME, SUBTOPIC_FRAME
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import shorten, shown
 from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, Average, GapKind, is_number
@@ -35,12 +35,12 @@ Family = Literal[
     "Subtopics and facts",
     "trec_eval's experiments",
     "Counts",
-    "What was shown",
+    "Retrieved documents",
     "The catalogue",
     "Two rankings",
 ]
 # A gap looks at slices of another metric.
-Frame = Literal["judged", "grouped", "shown", "documents", "gap", "pair"]
+Frame = Literal["judged", "subtopic", "retrieved", "documents", "gap", "pair"]
 # Always, never, or with these values of its parameters: {"gain": "exp2"}.
 Condition: TypeAlias = bool | Mapping[str, object]
 _QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
@@ -173,7 +173,7 @@ def registered_metric(name: str) -> Definition:
 
 
 def names_over(frame: Frame) -> list[str]:
-    """List the metrics that look at a kind of frame."""
+    """List the metrics over a frame."""
     return [name for name, definition in REGISTRY.items() if definition.frame == frame]
 
 
@@ -295,7 +295,7 @@ class Metric:
     # its frame has judgments, of documents or of subtopics
     of_judgments: bool = field(init=False)
     # its frame has judgments of subtopics
-    grouped: bool = field(init=False)
+    over_subtopics: bool = field(init=False)
     # it needs all queries at once and so cannot be partitioned
     whole_input: bool = field(init=False)
     # it computes 2 to the power of a grade
@@ -316,21 +316,21 @@ class Metric:
         elif self.gap is not None:
             frame = "gap"
         elif self.looks_at is None and not all(map(JUDGED_FRAME.find, names)):
-            frame = "grouped" if all(map(GROUPED_FRAME.find, names)) else "shown"
+            frame = "subtopic" if all(map(SUBTOPIC_FRAME.find, names)) else "retrieved"
         vars(self).update(
             frame=frame,
             higher_is_better=(
                 definition.higher_is_better if definition else not self.lower_is_better
             ),
-            of_judgments=frame in ("judged", "grouped"),
-            grouped=frame == "grouped",
+            of_judgments=frame in ("judged", "subtopic"),
+            over_subtopics=frame == "subtopic",
             whole_input=whole_input,
             exponential=exponential,
             level={"median": 0.5, "min": 0.0, "quantile": self.q}.get(self.average),
         )
 
     def build(self) -> pl.Expr | Ratio:
-        """Return the metric's value for one query, over the frame that it looks at."""
+        """Return the metric's expression for the value of one query over its frame."""
         if self.definition is None:
             assert self.expression is not None  # nobody builds what is stored
             return self.expression
@@ -338,7 +338,7 @@ class Metric:
 
     @functools.cached_property
     def over_parts(self) -> tuple[pl.Expr | Ratio, Parts]:
-        """Return the metric's value over named sums, as far as it is made of sums, and these."""
+        """Return the metric as an expression over named sums, and the named sums."""
         with collecting() as parts:
             return self.build(), parts
 

@@ -40,9 +40,9 @@ _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 # Advice on a metric that the function does not take, by the frame of the metric.
 _ELSEWHERE = {
     "pair": "compares two rankings without judgments: see rf.agree, or `rankframe agree`.",
-    "grouped": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
+    "subtopic": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
-    "shown": "looks at what was shown: see rf.evaluate, rf.compare, rf.gate and rf.report.",
+    "retrieved": "is about retrieved documents: see rf.evaluate, rf.compare, rf.gate, rf.report.",
     "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
     "gap": "has no values per query, being between slices: see rf.evaluate and rf.compare.",
 }
@@ -96,7 +96,7 @@ def resolve(
     for each in resolved:
         label = repr(each.label)
         is_computed = each.definition is not None or each.gap is not None
-        if is_computed and each.frame not in (frames or ("judged", "grouped")):
+        if is_computed and each.frame not in (frames or ("judged", "subtopic")):
             raise MetricParameterError(f"{label} {_ELSEWHERE[each.frame]}")
         if not is_computed and each.expression is None:
             raise MetricParameterError(f"{label} is a column of stored values: give a name.")
@@ -129,7 +129,7 @@ def metric(
     average: how the values of queries become one number: by their mean ("macro", the default),
         "geometric" mean, weighted mean ("weighted") or "sum". `evaluate` and `agree` also take
         their "median", minimum ("min") or a quantile, such as "quantile(q=0.1)".
-    frame: the frame that has the columns of the expression: "judged", "grouped", "shown"
+    frame: the frame that has the columns of the expression: "judged", "subtopic", "retrieved"
         (`rf.retrieved`), or "documents", for one number over all queries (default: the first of
         these frames that has all columns).
 
@@ -227,7 +227,7 @@ def _find_registered(expression: pl.Expr | None) -> Metric | None:
 
 
 def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:
-    """Add the metric of each gap before the gap, unless it is there already."""
+    """Insert the metric of each gap before the gap, unless the list has it already."""
     labels = set(map(attrgetter("label"), metrics))
     complete: list[Metric] = []
     for each in metrics:
@@ -239,7 +239,7 @@ def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def parse(text: str) -> list[Metric]:
-    """Return the metrics that one name stands for: one, or one for each cutoff in `@1,3,5`.
+    """Parse a name: return one metric, or one for each cutoff in `@1,3,5`.
 
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params
     {'gain': 'exp2', 'k': 10}

@@ -1,8 +1,8 @@
-"""Measure retrieved documents, judged or not: novelty, popularity, variety. Over the shown frame.
+"""Measure retrieved documents, judged or not: novelty, popularity, variety.
 
 `train` has earlier interactions of queries (users) with documents (items); `items` has attributes
 of documents. N queries are in `train`, and u(d) of them have document d. L = min(k, n) documents
-are shown. Values are undefined for queries that are shown none.
+of each list count. Values are undefined for queries with an empty list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rankframe.metrics.parts import (
     where,
 )
 
-registered = partial(Registration, family="What was shown", frame="shown")
+registered = partial(Registration, family="Retrieved documents", frame="retrieved")
 # The share of attention that a rank gets.
 _WORTH: Final = 1.0 / (pl.col(RANK) + 1).log(2)
 
@@ -41,7 +41,7 @@ def among(k: int | None, value: pl.Expr | float = 1.0) -> pl.Expr:
 
 
 def mean_of(k: int | None, value: pl.Expr) -> Ratio:
-    """Average a value over the documents shown; the mean of no documents is undefined."""
+    """Average a value over the documents retrieved; the mean of no documents is undefined."""
     return Ratio(among(k, value), among(k), empty=None)
 
 
@@ -51,7 +51,7 @@ def surprise(*, count: str = "popularity", among_all: str = "train_queries") -> 
 
 
 def places(k: int | None) -> pl.Expr:
-    """Return k, to divide a query's value by; without k, the number of documents shown."""
+    """Return k, to divide a query's value by; without k, the number of documents retrieved."""
     return among(None) if k is None else constant(k)
 
 
@@ -63,13 +63,13 @@ def places(k: int | None) -> pl.Expr:
 def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
     """Compute how rare the retrieved documents are in `train`: their self-information.
 
-    > mean over the shown of −log2(u(d) / N)
+    > mean over the retrieved of −log2(u(d) / N)
 
-    A document that nobody has in train counts as if one query had it. Needs `train`. Agrees with
+    A document that is not in train counts as if one query had it. Needs `train`. Agrees with
     RecTools' MeanInvUserFreq. `normalised`: the sum of −log2(u(d) / N) / log2 N over the top k,
-    where a document that nobody has counts 1, divided by k (RePlay's Surprisal).
+    divided by k (RePlay's Surprisal). There, a document that is not in train counts 1.
 
-    >>> shown.select(novelty(k=2)).item()
+    >>> retrieved.select(novelty(k=2)).item()
     1.5
     """
     if not normalised:
@@ -88,12 +88,12 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
 def popularity(k: int | None = None) -> Value:
     """Average the number of queries in `train` that have the retrieved documents (ARP).
 
-    > mean over the shown of u(d)
+    > mean over the retrieved of u(d)
 
     Lower is better: a high value means that a system retrieves what everybody has already. Needs
     `train`. Agrees with RecTools' AvgRecPopularity.
 
-    >>> shown.select(popularity(k=2)).item()
+    >>> retrieved.select(popularity(k=2)).item()
     1.5
     """
     return mean_of(k, pl.col("popularity").cast(pl.Float64))
@@ -103,13 +103,13 @@ def popularity(k: int | None = None) -> Value:
 def long_tail(k: int | None = None, *, head: float = 0.8) -> Value:
     """Compute the share of the retrieved documents outside the most popular ones (APLT).
 
-    > share of the shown outside the head
+    > share of the retrieved outside the head
 
     The head is the most popular documents, which have the share `head` of all interactions in
-    train. Equally popular documents are on the same side; a document that nobody has is outside the
-    head. Needs `train`.
+    train. Equally popular documents are all in the head or all outside. A document that is not in
+    train is outside. Needs `train`.
 
-    >>> shown.select(long_tail(k=3)).item()
+    >>> retrieved.select(long_tail(k=3)).item()
     0.3333333333333333
     """
     check_between("head", head, 0, 1)
@@ -120,11 +120,11 @@ def long_tail(k: int | None = None, *, head: float = 0.8) -> Value:
 def repeated(k: int | None = None) -> Value:
     """Compute the share of the retrieved documents that the query already has in `train`.
 
-    > share of the shown that the query has in train
+    > share of the retrieved that the query has in train
 
-    1 less this is what RePlay calls novelty. Needs `train`.
+    RePlay's Novelty is 1 − repeated. Needs `train`.
 
-    >>> shown.select(repeated(k=2)).item()
+    >>> retrieved.select(repeated(k=2)).item()
     0.5
     """
     return mean_of(k, where(pl.col("seen")))
@@ -141,14 +141,15 @@ def diversity(
 ) -> Value:
     """Compute how varied the retrieved documents are, by an attribute of `items`.
 
-    > distinct values among the shown / L
+    > distinct values among the retrieved / L
 
     kind="entropy": −Σ p log2 p, p the share of a value. kind="pairs": the mean distance of two
     documents, which is 1 if their values differ (ILD by category), or 1 less the share of values in
     common (Jaccard) if documents have lists of values; a single document has 0. Documents without a
     value are left out. RePlay's CategoricalDiversity divides by k, not by L.
 
-    >>> shown.select(diversity(k=3, by="genre"), diversity(k=3, by="genre", kind="pairs")).row(0)
+    >>> values = diversity(k=3, by="genre"), diversity(k=3, by="genre", kind="pairs")
+    >>> retrieved.select(values).row(0)
     (0.6666666666666666, 0.6666666666666666)
     """
     if kind == "distinct":
@@ -167,12 +168,12 @@ def diversity(
 def ild(k: int | None = None, *, vector: str) -> Value:
     """Compute intra-list diversity: the mean distance between the vectors of two documents.
 
-    > mean over pairs of the shown of 1 − cosine
+    > mean over pairs of the retrieved of 1 − cosine
 
     `vector` is a column of `items` with a list of numbers. Documents without a vector, or with a
     vector of length 0, are left out; a single document has 0.
 
-    >>> shown.select(ild(k=3, vector="vector")).item()
+    >>> retrieved.select(ild(k=3, vector="vector")).item()
     0.6666666666666666
     """
     columns = _of_attribute(vector, "vector_pairs", "cosine", "vector")
@@ -189,7 +190,7 @@ def unexpectedness(k: int | None = None) -> Value:
 
     Ranks without a document count as unexpected, as in RePlay. Needs `reference`.
 
-    >>> shown.select(unexpectedness(k=2)).item()
+    >>> retrieved.select(unexpectedness(k=2)).item()
     0.5
     """
     common = where(within(k) & (pl.col("reference_rank") <= (10**9 if k is None else k)))
@@ -203,11 +204,11 @@ def calibration(k: int | None = None, *, by: str) -> Value:
     > Σ p ln(p / q̃), q̃ = .99 q + .01 p
 
     p are the shares of the values of an attribute of `items` in the query's rows of train, by
-    count; q are their shares in the documents shown. A document with several values counts for each
-    in equal parts. 0: equal shares. Needs `train` and `items`; undefined where no document of
+    count; q are their shares in the retrieved documents. A document with several values counts for
+    each in equal parts. 0: equal shares. Needs `train` and `items`; undefined where no document of
     either has a value.
 
-    >>> round(shown.select(calibration(k=2, by="genre")).item(), 12)
+    >>> round(retrieved.select(calibration(k=2, by="genre")).item(), 12)
     0.683196849707
     """
     return of_query(ColumnRequest("divergence", attribute=by, k=k).name).fill_nan(None)
@@ -222,7 +223,7 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
     The document at rank r gets 1 / log2(r + 1). The summary divides the sums over all queries.
     Undefined where no document of `items` has the value.
 
-    >>> shown.select(exposure_share(k=2, by="genre", value="drama")).item()
+    >>> retrieved.select(exposure_share(k=2, by="genre", value="drama")).item()
     0.38685280723454163
     """
     has = ColumnRequest("has", attribute=by, value=value).expr
@@ -234,14 +235,14 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
 def serendipity(k: int | None = None, *, rel: float | None = None) -> Value:
     """Compute how much higher relevant documents rank than their popularity would put them.
 
-    > mean over the shown of max(own − popular, 0) · relevant
+    > mean over the retrieved of max(own − popular, 0) · relevant
 
-    With C documents in the catalogue, own = (C + 1 − rank) / C and popular = (C + 1 − place by
-    popularity) / C, equally popular ones alike, 0 for what nobody has in train. Needs judgments,
-    `train`, and `items` unless train is the catalogue. Agrees with RecTools' Serendipity, which
-    counts queries without judgments as 0.
+    With C documents in the catalogue, own = (C + 1 − rank) / C and popular = (C + 1 − rank by
+    popularity) / C. Equally popular documents share a rank; popular is 0 for a document that is not
+    in train. Needs judgments, `train`, and `items` unless train is the catalogue. Agrees with
+    RecTools' Serendipity, which counts queries without judgments as 0.
 
-    >>> shown.select(serendipity(k=3)).item()
+    >>> retrieved.select(serendipity(k=3)).item()
     0.16666666666666666
     """
     size = pl.col("catalogue_size")
@@ -261,7 +262,7 @@ def epc(
 
     disc = 1 / log2(r + 1). After Vargas and Castells. Needs judgments and `train`.
 
-    >>> round(shown.select(epc(k=2)).item(), 12)
+    >>> round(retrieved.select(epc(k=2)).item(), 12)
     0.290139605426
     """
     return _expected(k, 1 - pl.col("popularity") / pl.col("train_queries"), discount, rel)
@@ -278,7 +279,7 @@ def efd(
     disc = 1 / log2(r + 1). A document that is not in train counts as one interaction. After Vargas
     and Castells. Needs judgments and `train`.
 
-    >>> round(shown.select(efd(k=2)).item(), 12)
+    >>> round(retrieved.select(efd(k=2)).item(), 12)
     0.773705614469
     """
     met = surprise(count="interactions", among_all="train_interactions")

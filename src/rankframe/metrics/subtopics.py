@@ -1,6 +1,6 @@
 """Measure how much of a query's subtopics, intents or facts a list covers.
 
-Judgments have a subtopic (the column `group`). J is the number of subtopics with a relevant
+Judgments have a subtopic (the column `subtopic`). J is the number of subtopics with a relevant
 document, w_j their weights (1 unless judgments have weights), and W = Σ w_j. rel_j(i) is 1 if the
 document at rank i is relevant to subtopic j, and c_j(i) counts the documents above it that are. A
 subtopic is worth (1 − α) times as much each time that it was seen. The ideal list is greedy: the
@@ -17,7 +17,7 @@ from typing import Final, Literal
 import numpy as np
 import polars as pl
 
-from rankframe.core.columns import ALPHA, GROUP_WEIGHT, RANK, RELEVANCE, ColumnRequest
+from rankframe.core.columns import ALPHA, RANK, RELEVANCE, SUBTOPIC_WEIGHT, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.metrics.gain import gain_of
 from rankframe.metrics.metric import Registration
@@ -33,10 +33,10 @@ from rankframe.metrics.parts import (
     within,
 )
 
-registered = partial(Registration, family="Subtopics and facts", frame="grouped")
+registered = partial(Registration, family="Subtopics and facts", frame="subtopic")
 
 
-_WEIGHT: Final = pl.col(GROUP_WEIGHT)
+_WEIGHT: Final = pl.col(SUBTOPIC_WEIGHT)
 _MOST_RANKS: Final = 10_000_000
 Norm = Literal["most", "none"]
 
@@ -50,9 +50,9 @@ def _weight(rel: float | None) -> pl.Expr:
     return total(where(ColumnRequest("first", rel=rel).expr, _WEIGHT))
 
 
-def _groups(rel: float | None) -> pl.Expr:
+def _subtopics(rel: float | None) -> pl.Expr:
     """Return J."""
-    return of_query(ColumnRequest("groups", rel=rel).name)
+    return of_query(ColumnRequest("subtopics", rel=rel).name)
 
 
 def _covered(k: int | None, rel: float | None) -> pl.Expr:
@@ -132,12 +132,12 @@ def alpha_dcg(
     The divisor is the sum for a list whose documents are all about every subtopic, as in ndeval
     (which does not divide at k = 1). `norm="none"` gives the sum itself, with weights of mean 1.
 
-    >>> round(grouped.select(alpha_dcg(k=2, norm="none")).item(), 6)
+    >>> round(subtopic.select(alpha_dcg(k=2, norm="none")).item(), 6)
     1.946395
     """
     above = _novel(k, alpha, rel, _logarithm)
     if norm == "none":
-        return Ratio(above * _groups(rel), _weight(rel))
+        return Ratio(above * _subtopics(rel), _weight(rel))
     return Ratio(above, _weight(rel) * _most(k, alpha, "log"))
 
 
@@ -150,7 +150,7 @@ def alpha_ndcg(k: int | None = None, *, alpha: float = ALPHA, rel: float | None 
     The greedy list is not always the best one: values a little above 1 are possible.
     Agrees with ndeval's `alpha-nDCG@k`.
 
-    >>> round(grouped.select(alpha_ndcg(k=4)).item(), 6)
+    >>> round(subtopic.select(alpha_ndcg(k=4)).item(), 6)
     0.808689
     """
     return _share_of_ideal(k, alpha, rel, _logarithm)
@@ -174,13 +174,13 @@ def err_ia(
     (which does not divide at k = 1); with `norm="none"`, it is W. `gain="exp2"` uses grades, after
     Chapelle: the mean over subtopics of `err`, whatever alpha and norm.
 
-    >>> round(grouped.select(err_ia(k=2, norm="none")).item(), 6)
+    >>> round(subtopic.select(err_ia(k=2, norm="none")).item(), 6)
     0.875
     """
     if gain == "exp2":
         satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, pl.col("max_grade"))
         worth = _WEIGHT * satisfied * pl.col("unsatisfied") / pl.col(RANK)
-        has_relevant = ColumnRequest("group_relevant", rel=rel).expr > 0
+        has_relevant = ColumnRequest("subtopic_relevant", rel=rel).expr > 0
         return Ratio(total(where(has_relevant & within(k), worth)), _weight(rel))
     above = _novel(k, alpha, rel, lambda place: place)
     return Ratio(above, _weight(rel) * (1.0 if norm == "none" else _most(k, alpha, "rank")))
@@ -194,7 +194,7 @@ def nerr_ia(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = N
 
     Agrees with ndeval's `nERR-IA@k`.
 
-    >>> round(grouped.select(nerr_ia(k=4)).item(), 6)
+    >>> round(subtopic.select(nerr_ia(k=4)).item(), 6)
     0.756303
     """
     return _share_of_ideal(k, alpha, rel, lambda place: place)
@@ -208,7 +208,7 @@ def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -
 
     Agrees with ndeval's `NRBP`.
 
-    >>> grouped.select(nrbp()).item()
+    >>> subtopic.select(nrbp()).item()
     0.6796875
     """
     novel = _novel(None, alpha, rel, _patience(beta))
@@ -223,7 +223,7 @@ def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) 
 
     Agrees with ndeval's `nNRBP`.
 
-    >>> round(grouped.select(nnrbp()).item(), 6)
+    >>> round(subtopic.select(nnrbp()).item(), 6)
     0.753247
     """
     return _share_of_ideal(None, alpha, rel, _patience(beta))
@@ -237,10 +237,10 @@ def map_ia(k: int | None = None, *, rel: float | None = None) -> Value:
 
     R_j counts the documents that are relevant to subtopic j. Agrees with ndeval's `MAP-IA`.
 
-    >>> round(grouped.select(map_ia()).item(), 6)
+    >>> round(subtopic.select(map_ia()).item(), 6)
     0.666667
     """
-    columns = ("above", "group_relevant")
+    columns = ("above", "subtopic_relevant")
     above, of_subtopic = (ColumnRequest(name, rel=rel).expr for name in columns)
     rows = _WEIGHT * (above + 1) / (pl.col(RANK) * of_subtopic)
     return Ratio(total(where(_relevant(rel) & within(k), rows)), _weight(rel))
@@ -254,7 +254,7 @@ def precision_ia(k: int | None = None, *, rel: float | None = None) -> Value:
 
     Without k, over all retrieved documents. Agrees with ndeval's `P-IA@k`.
 
-    >>> grouped.select(precision_ia(k=2)).item()
+    >>> subtopic.select(precision_ia(k=2)).item()
     0.75
     """
     rows = where(_relevant(rel) & within(k), _WEIGHT)
@@ -268,12 +268,12 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
 
     > Σ_j w_j·ndcg_j@k ÷ W
 
-    >>> round(grouped.select(ndcg_ia()).item(), 6)
+    >>> round(subtopic.select(ndcg_ia()).item(), 6)
     0.749095
     """
     best = ColumnRequest("ideal_dcg" if gain == "linear" else "ideal_dcg_exp2", k=k)
     worth = gain_of(pl.col(RELEVANCE), gain) / (pl.col(RANK) + 1).log(2) / best.expr
-    has_gain = (pl.col("group_relevant") > 0) & (pl.col(RELEVANCE) > 0)
+    has_gain = (pl.col("subtopic_relevant") > 0) & (pl.col(RELEVANCE) > 0)
     return Ratio(total(where(has_gain & within(k), _WEIGHT * worth)), _weight(None))
 
 
@@ -285,10 +285,10 @@ def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> Value:
 
     Weights do not count. 0 where nothing is relevant. Agrees with ndeval's `strec@k`.
 
-    >>> grouped.select(subtopic_recall(k=1)).item()
+    >>> subtopic.select(subtopic_recall(k=1)).item()
     0.5
     """
-    return Ratio(_covered(k, rel), _groups(rel))
+    return Ratio(_covered(k, rel), _subtopics(rel))
 
 
 @registered()
@@ -299,7 +299,7 @@ def any_of(k: int | None = None, *, rel: float | None = None) -> Value:
 
     For questions that any one of several facts answers.
 
-    >>> grouped.select(any_of(k=1)).item()
+    >>> subtopic.select(any_of(k=1)).item()
     1.0
     """
     return (_covered(k, rel) > 0).cast(pl.Float64)
@@ -313,8 +313,8 @@ def all_of(k: int | None = None, *, rel: float | None = None) -> Value:
 
     For answers that need all of several facts. 0 where nothing is relevant.
 
-    >>> grouped.select(all_of(k=1)).item(), grouped.select(all_of(k=2)).item()
+    >>> subtopic.select(all_of(k=1)).item(), subtopic.select(all_of(k=2)).item()
     (0.0, 1.0)
     """
     covered = _covered(k, rel)
-    return ((covered > 0) & (covered == _groups(rel))).cast(pl.Float64)
+    return ((covered > 0) & (covered == _subtopics(rel))).cast(pl.Float64)

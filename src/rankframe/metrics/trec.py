@@ -77,9 +77,9 @@ def rndcg() -> Value:
 
     > mean of nDCG at each rank where the ideal gain changes
 
-    A list that is longer than the last of these depths by more than one document adds the nDCG of
-    the whole list. 0 where no document is relevant, even if some have gains. Agrees with
-    trec_eval's `Rndcg`.
+    If a list has at least two more documents below the last of these ranks, the nDCG of the whole
+    list is one more term of the mean. 0 where no document is relevant, even if some have gains.
+    Agrees with trec_eval's `Rndcg`.
 
     >>> round(frame.select(rndcg()).item(), 6)
     0.923633
@@ -209,7 +209,7 @@ def trec_unj(k: int | None = None) -> Value:
     > unjudged in the top k / k
 
     Differs from `unjudged`: a list shorter than k is filled up with judged documents, and a
-    negative grade is no judgment. Without k: / n.
+    negative grade is no judgment. Without k, the divisor is n.
 
     >>> frame.select(trec_unj(k=5)).item()
     0.2

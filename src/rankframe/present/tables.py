@@ -52,7 +52,7 @@ def ledger_table(ledger: pl.DataFrame) -> Table:
 
 
 def policies_of(ledger: pl.DataFrame) -> dict[str, str]:
-    """Return the policies in force; of a policy that differs between systems, all values."""
+    """Return the policies; if systems differ in a policy, return the values of all systems."""
     policies: dict[str, list[str]] = {}
     entries = ledger.filter(pl.col("item").str.starts_with(POLICY)).unique(
         ["item", "note"], maintain_order=True
@@ -63,7 +63,7 @@ def policies_of(ledger: pl.DataFrame) -> dict[str, str]:
 
 
 def bounds_table(comparison: Comparison) -> Table:
-    """Return what the value of each metric could be, whatever the unjudged documents are."""
+    """Return the bounds of each metric over all possible grades of unjudged documents."""
     rows = [
         [
             row["metric"],

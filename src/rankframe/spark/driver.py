@@ -1,8 +1,8 @@
-"""The driver: sends work to executors, has them merge their sums, and raises what is wrong.
+"""Run evaluations on Spark from the driver: send work to executors, merge sums, raise errors.
 
-Whatever grows with the input stays on the executors. The sums of their partitions are merged there,
-in rounds, for each slice by itself, until the last round draws the intervals: what comes back is a
-few numbers for each metric and slice.
+Data whose size grows with the input stays on the executors. They merge the sums of their partitions
+in several rounds, separately for each slice. The last round computes the confidence intervals. The
+driver receives a few numbers for each metric and slice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
-from rankframe.core.columns import GROUP, QUERY, TEXTS
+from rankframe.core.columns import QUERY, SUBTOPIC, TEXTS
 from rankframe.core.errors import (
     BadValueError,
     DuplicateError,
@@ -79,7 +79,7 @@ def evaluate_on_cluster(
     *,
     partitions: int | None,
 ) -> SparkResult:
-    """Evaluate every partition once, keep the values there, and finish what was accumulated.
+    """Evaluate every partition once, cache the values on executors, and finish the merged sums.
 
     Args:
         sides: what executors are sent.
@@ -113,7 +113,7 @@ def evaluate_on_cluster(
 
 
 def check_partitions(partitions: int | None) -> None:
-    """Refuse what is no number of partitions."""
+    """Refuse an invalid number of partitions."""
     if partitions is not None and not is_count(partitions):
         raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
 
@@ -171,7 +171,7 @@ def map_partitions(
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
     numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
-    groups = any(GROUP in side.sent for side in sides)
+    groups = any(SUBTOPIC in side.sent for side in sides)
     tagged = [side.tagged(number, numbers, groups=groups) for number, side in enumerate(sides)]
     rows = functools.reduce(lambda rows, other: rows.unionAll(other), tagged)
     sent = zip(sides, runs or [None] * len(sides), strict=True)
@@ -194,7 +194,7 @@ def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 def merged_sums(
     answers: DataFrame, partitions: int, last_round: object = None
 ) -> list[tuple[SumsKey, Any]]:
-    """Merge the sums of all partitions, in rounds on the cluster; raise what is wrong.
+    """Merge the sums of all partitions, in rounds on the cluster; raise reported errors.
 
     `last_round` says which intervals of the sums of slices are drawn in the last round.
     """
@@ -216,14 +216,14 @@ def merged_sums(
 
 
 def collected_sums(answers: DataFrame) -> list[tuple[SumsKey, Any]]:
-    """Return all sums of answers, without values; raise what is wrong."""
+    """Return all sums of answers, without values; raise reported errors."""
     sums, problems = read_answers(answers.collect())
     raise_problems(problems)
     return sums
 
 
 def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:
-    """Send rows with the same key to the same one of so many partitions."""
+    """Distribute rows over partitions by key."""
     bucket = f"cast(pmod({key}, {partitions}L) as int) as {_BUCKET}"
     return rows.selectExpr("*", bucket).repartitionById(partitions, _BUCKET).drop(_BUCKET)
 

@@ -16,13 +16,13 @@ import polars as pl
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.columns import (
     DOC,
-    GROUP,
-    GROUP_WEIGHT,
     QUERY,
     RANK,
     RELEVANCE,
     SCORE,
     SCORE_REST,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
     TEXTS,
 )
 from rankframe.core.errors import (
@@ -73,13 +73,13 @@ class Input:
     @property
     def sent(self) -> dict[str, str]:
         """Map canonical columns to the columns of the rows that executors are sent."""
-        group = {GROUP: GROUP} if GROUP in self.scanned.mapping else {}
+        group = {SUBTOPIC: SUBTOPIC} if SUBTOPIC in self.scanned.mapping else {}
         numbers = [column for column in self.scanned.mapping if column not in TEXTS]
         numbered = {column: f"n{number}" for number, column in enumerate(numbers)}
         return {QUERY: QUERY, DOC: DOC, **numbered, **group}
 
     def tagged(self, side: int = 0, numbers: int = 1, *, groups: bool = False) -> DataFrame:
-        """Select ids as strings and numbers as doubles, with a tag that says which side this is.
+        """Select ids as strings and numbers as doubles, with a tag for the input.
 
         Sides are told apart by it, never by what is null: a null may be a mistake in the data.
         `groups`: with what judgments are about.
@@ -88,7 +88,7 @@ class Input:
         sent = {name: column for column, name in self.sent.items()}
         types = dict.fromkeys((QUERY, DOC), "string")
         types |= {f"n{number}": "double" for number in range(numbers)}
-        types |= {GROUP: "string"} if groups else {}
+        types |= {SUBTOPIC: "string"} if groups else {}
         return self.frame.selectExpr(
             f"cast({side} as tinyint) as {SIDE}",
             *(
@@ -122,7 +122,7 @@ class Input:
             return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
 
     def highest(self) -> float:
-        """Return the largest of the first numbers, grades; what is no grade is refused later."""
+        """Return the largest finite grade, or 0; later checks refuse invalid grades."""
         finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
         rows, highest = first_row(self.tagged().selectExpr("count(1)", f"max({finite})"))
         if not rows:
@@ -223,7 +223,7 @@ def open_run(
 
 
 def _as_polars(kind: DataType) -> pl.DataType:
-    """Return a type of Spark's as far as it matters to what a column may be."""
+    """Simplify a Spark type to the distinctions that column checks need."""
     name = kind.typeName()
     if name == "array":
         return pl.List(_as_polars(cast("ArrayType", kind).elementType))
@@ -290,7 +290,7 @@ def _unroll(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFr
     parts = {name: f"l{number}" for number, name in enumerate(found)}
     # The query, and what all documents of a list have in common.
     kept = {"q": lists.query}
-    for number, column in enumerate((GROUP, GROUP_WEIGHT)):
+    for number, column in enumerate((SUBTOPIC, SUBTOPIC_WEIGHT)):
         name = scanned.mapping.get(column)
         if name is not None and name not in lists.columns:
             kept[f"s{number}"] = name

@@ -21,7 +21,7 @@ _MASTERS = ("local", "spark://", "yarn", "k8s://")
 
 
 def find_session(spark: SparkSession | None, sources: Sequence[object]) -> SparkSession:
-    """The session given, that of the inputs, the active one, or a new one."""
+    """Return the given session, the session of the inputs, the active session, or a new one."""
     load_pyspark()
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -106,7 +106,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def first_row(frame: DataFrame) -> Sequence[Any]:
-    """The one row of an aggregation."""
+    """Return the only row of an aggregation."""
     with spark_errors():
         return frame.collect()[0]
 

@@ -46,7 +46,7 @@ Function = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class SentSide(NamedTuple):
-    """One of the inputs whose rows are sent to executors."""
+    """Hold an input whose rows are sent to executors."""
 
     # what errors call it
     role: str
@@ -67,13 +67,13 @@ class Work(Protocol):
     """Something that is done with every partition."""
 
     def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
-        """Return what becomes of the rows of each side, in any order."""
+        """Process the rows of each input, which come in any order, and return the result."""
         ...
 
 
 @dataclass(frozen=True)
 class Task:
-    """Hold what executors are sent: the work, and how to read its rows."""
+    """Hold the work for an executor and the description of its input rows."""
 
     work: Work
     sides: tuple[SentSide, ...]
@@ -91,7 +91,7 @@ class EvaluatePartition:
     roles: tuple[str, ...]
 
     def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
-        """Return values per query, and in parts of a few megabytes what is accumulated.
+        """Return values per query, and the accumulator in parts of a few megabytes.
 
         (The JVM takes larger rows, but not many of them.)
         """
@@ -192,7 +192,7 @@ def work_on_partition(
 def _split_sides(
     batches: Iterable[pa.RecordBatch], sides: Sequence[SentSide]
 ) -> list[pl.DataFrame]:
-    """Return the rows of each side, under our names; nothing where there are none at all."""
+    """Return the rows of each input with our column names, or nothing without rows."""
     import pyarrow as pa  # noqa: PLC0415
 
     filled = [batch for batch in batches if batch.num_rows]
@@ -209,7 +209,7 @@ def _split_sides(
 
 
 def _broken_rules(sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]) -> list[Problem]:
-    """Return what is wrong with the rows of each side: the first rule that some of them break."""
+    """Return the first rule that rows of each input break."""
     problems: list[Problem] = []
     for number, (side, frame) in enumerate(zip(sides, frames, strict=True)):
         _, broken = first_broken(frame.lazy())
@@ -301,13 +301,13 @@ def merge_sums(
 
 
 def _needed_by_gaps(part: SliceSums, kept: Collection[int]) -> set[int]:
-    """Return which metrics a gap looks at here: none where queries are too few."""
+    """Return the metrics whose gaps are computed here: none if there are too few queries."""
     enough = {place for place, sums in enumerate(part.sums, part.first) if sums.queries >= SMALL}
     return enough & set(kept)
 
 
 def read_answers(rows: Iterable[Sequence[Any]]) -> tuple[list[tuple[SumsKey, Any]], list[Problem]]:
-    """Read rows of answers on the driver: all sums, and what is wrong."""
+    """Read answers on the driver: all sums and errors."""
     sums: list[tuple[SumsKey, Any]] = []
     problems: list[Problem] = []
     for row in rows:

@@ -38,7 +38,7 @@ _MOST_SUMMED = 1 << 23
 
 
 def hash_ids(ids: pl.Series) -> Hashes:
-    """Hash each string to 64 bits, which depend on nothing but the string.
+    """Hash each string to 64 bits that depend only on the string.
 
     Polars' own hash may change with its version.
 

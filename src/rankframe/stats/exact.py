@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
 
 @dataclass(frozen=True)
 class Exact:
-    """Hold an exact sum: a whole number of 2^-1126, and the sum of what was not finite."""
+    """Hold an exact sum: a multiple of 2^-1126, and the sum of infinite and NaN values."""
 
     total: int = 0
     unbounded: float = 0.0
@@ -44,7 +44,7 @@ class Exact:
 
     @property
     def fraction(self) -> Fraction | None:
-        """Return the sum without rounding; None where it is not finite."""
+        """Return the sum without rounding, or None if it is not finite."""
         return None if self.unbounded != 0 else Fraction(self.total, 1 << _SCALE_BITS)
 
     def __float__(self) -> float:
@@ -118,7 +118,7 @@ def _halved(numbers: Floats) -> tuple[Floats, Floats]:
 
 
 def _moments_of_shares(numbers: Floats, *, squares: bool) -> tuple[Exact, Exact] | None:
-    """Add up numbers in [0, 1], and their squares if asked for, digit by digit.
+    """Add up numbers in [0, 1], and optionally their squares, digit by digit.
 
     Sums of digits, and of products of two digits, are whole numbers that floats hold exactly.
     Returns None where a number is not in [0, 1], or has too many digits.

@@ -99,7 +99,7 @@ class GapChange:
         return bool(self.errors[0] > 0 or not self.values.any())
 
     def interval(self, confidence: float) -> Bounds | None:
-        """Return the interval; None where nothing varies."""
+        """Return the interval, or None if the values do not vary."""
         chance = (1 + confidence) / 2
         return (self.least(chance), self.most(chance)) if self.known else None
 
@@ -108,11 +108,11 @@ class GapChange:
         return _beyond(self._lowered - t_quantile(chance, self.freedom) * self.errors)
 
     def most(self, chance: float) -> float:
-        """Return the upper bound with this chance."""
+        """Return the upper confidence bound: `chance` is the one-sided confidence level."""
         return -_beyond(-self._raised - t_quantile(chance, self.freedom) * self.errors)
 
     def p_value(self) -> float | None:
-        """Return the two-sided p value of no difference; None where nothing varies.
+        """Return the two-sided p value of no difference, or None if the values do not vary.
 
         The interval excludes 0 where this is below its level.
         """
@@ -147,7 +147,7 @@ class GapChange:
 
 
 def too_many(slices: int, kind: GapKind) -> str:
-    """Explain that the difference of two gaps of so many slices is not tested; "" if it is."""
+    """Explain why a difference of gaps over this number of slices is not tested; "" if it is."""
     limit = _MOST_SLICES[kind]
     if slices <= limit:
         return ""

@@ -94,7 +94,7 @@ def percentile_interval(replicates: Floats, queries: int, confidence: float) -> 
 
 
 def widened_tail(queries: int, confidence: float) -> float:
-    """Return the share of replicates beyond each end of an interval of so many queries."""
+    """Return the share of replicates beyond each end of an interval over this number of queries."""
     quantile = t_quantile((1 - confidence) / 2, queries - 1)
     widened = math.sqrt(queries / (queries - 1)) * quantile
     return math.erfc(-widened / math.sqrt(2)) / 2  # of the normal distribution

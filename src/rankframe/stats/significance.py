@@ -66,7 +66,7 @@ FAMILYWISE: tuple[Correction, ...] = ("holm", "bonferroni")
 def correct_p_values(
     p_values: Sequence[float | None], correction: Correction, *, families: int | None = None
 ) -> list[float | None]:
-    """Correct p values for looking at all of them; None stays None and does not count.
+    """Correct p values for multiple testing; None stays None and does not count.
 
     holm and bonferroni bound the chance of any false alarm, bh the share of false alarms, none
     bounds nothing.

@@ -120,7 +120,7 @@ def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def find_measures(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
-    """Return the measures of these lines, as -m asks for them.
+    """Return the measures of these lines in the syntax of -m.
 
     Unknown measures, and measures of other kinds of judgments, are left out.
     """

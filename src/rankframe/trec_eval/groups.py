@@ -115,7 +115,7 @@ def _parsed(text: str | IO[bytes], kind: GroupFormat, name: str) -> pl.DataFrame
 
 
 def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
-    """Refuse bad lines, if any, of which the first is quoted."""
+    """Raise an error that quotes the first bad line, if there is a bad line."""
     if bad.height:
         number, text = bad.select(NUMBER, LINE).row(0)
         raise MalformedLineError(name, number + 1, text, problem, bad.height)

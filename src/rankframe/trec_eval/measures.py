@@ -206,7 +206,7 @@ def _rndcg(request: _Request) -> Line:
 
 
 def _gained(request: _Request) -> Line:
-    """-m ndcg.1=3,2=9: gains of some grades; the others gain what they are."""
+    """-m ndcg.1=3,2=9: gains of some grades; other grades are their own gain."""
     if not request.params:
         return _plain(request)
     gains = {grade: grade for grade in request.grades if grade >= 0}
@@ -375,7 +375,7 @@ def has_gains(requests: Mapping[str, Sequence[str]]) -> bool:
 
 
 def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Return the measures that -m asks for, each with the texts that followed its dot.
+    """Parse -m: return the measures, each with its parameters.
 
     Text behind the dot of a measure that takes nothing is ignored, as in trec_eval.
 
@@ -410,7 +410,7 @@ def refuse_other_judgments(requests: Iterable[str], rel_format: RelFormat) -> No
 
 
 def format_measure(label: str) -> str | None:
-    """Return how -m asks for the line with this label; None if no measure has such a line.
+    """Return the -m argument for the line with this label, or None if no measure has such a line.
 
     >>> format_measure("map_cut_10"), format_measure("map"), format_measure("nothing")
     ('map_cut.10', 'map', None)

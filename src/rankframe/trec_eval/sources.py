@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, RANK, RELEVANCE, SCORE
+from rankframe.core.columns import DOC, RANK, RELEVANCE, SCORE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.errors import MissingColumnError
 from rankframe.io.formats.packing import bare_name, packing_of
 from rankframe.io.formats.registry import PARQUET, READ_ERRORS, by_ending, reading
@@ -25,7 +25,7 @@ from rankframe.io.sources.files import trec_texts
 
 _TAGS = ("run_id", "runid", "tag")
 _TAIL = 1 << 16
-_OF_GROUPS = (GROUP, GROUP_WEIGHT)
+_OF_GROUPS = (SUBTOPIC, SUBTOPIC_WEIGHT)
 
 
 def open_trec_judgments(

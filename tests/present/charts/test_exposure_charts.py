@@ -92,5 +92,5 @@ def test_what_cannot_be_drawn_is_refused(refusal) -> None:
         refusal(draw, {"x": lacking})
     refusal(rf.plot.popularity, rf.exposure(RUN))
     refusal(rf.plot.exposure, rf.exposure(RUN, items=["elsewhere"]))
-    nothing = rf.exposure(RUN, train=TRAIN).with_columns(shown=pl.lit(0))
+    nothing = rf.exposure(RUN, train=TRAIN).with_columns(retrieved=pl.lit(0))
     refusal(rf.plot.popularity, nothing)

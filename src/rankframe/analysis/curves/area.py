@@ -72,16 +72,16 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
 
 
 def downsample_curve(points: pl.DataFrame, limit: int = 2_000) -> pl.DataFrame:
-    """Keep some of the points of one curve, such that a drawing of them looks the same.
+    """Keep at most `limit` points of one curve, such that its drawing looks the same.
 
-    The axis that the curve runs along is cut into bins; of each bin the first, last, lowest and
-    highest points are kept, and so are the ends of the curve. A ROC curve goes up as much as along:
-    its bins are of fpr + tpr, so that steep parts keep their shape too, and no point lies further
-    than 4 / limit above or below the line that is drawn. Fewer points come back as they are.
+    The x axis is cut into bins. The first, last, lowest and highest point of each bin are kept, and
+    both ends of the curve. A ROC curve is also steep, so its bins are of fpr + tpr: no dropped
+    point lies further than 4 / limit above or below the line that is drawn. A curve of at most
+    `limit` points is returned unchanged.
 
     Args:
         points: the points of one curve, as `rf.curve` returns them.
-        limit: how many to keep at most.
+        limit: the largest number of points to keep.
 
     >>> from rankframe.analysis.curves.area import downsample_curve
     >>> line = pl.DataFrame({"fpr": [i / 99 for i in range(100)], "tpr": [1.0] * 100})

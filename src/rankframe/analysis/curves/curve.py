@@ -85,7 +85,7 @@ def curve(
     columns: Columns | None = None,
     **options: Unpack[EvaluateOptions],
 ) -> pl.DataFrame:
-    """Return the points of a curve, one per row, in the order in which a pen would draw them.
+    """Return the points of a curve, one per row, from the start of the line to its end.
 
     Args:
         qrels: the judgments, as in `evaluate`.

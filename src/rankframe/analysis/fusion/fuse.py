@@ -175,7 +175,7 @@ class Written:
 
 
 class Fusion:
-    """Open runs by name, and judgments, to fuse the runs; refuse what cannot be fused."""
+    """Open runs by name, and judgments; refuse inputs that cannot be fused."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ def fuse_partitions(
 def _about_fusion(
     method: Method, policies: FusionPolicies, runs: Mapping[str, InputTable]
 ) -> dict[str, Any]:
-    """Return what is written into the file of a fused run."""
+    """Return the metadata for the file of a fused run."""
     definition, own = method.definition, method.definition.expression is not None
     return {
         "frame": "run",

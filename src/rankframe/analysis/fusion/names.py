@@ -81,7 +81,7 @@ def resolve(
 
 
 def parse(text: str) -> tuple[Definition, dict[str, Any]]:
-    """Return the method that a name stands for, and the parameters that are in the name.
+    """Parse a name: return the method and the parameters in the name.
 
     >>> parse("rbc(phi=0.8)")[1]
     {'phi': 0.8}

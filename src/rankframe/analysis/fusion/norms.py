@@ -108,7 +108,7 @@ def zmuv(run: StackedRun) -> Floats:
 
 @norm("1 − (r − 1)/L", scored=False)
 def rank_norm(run: StackedRun) -> Floats:
-    """Count from 1 at rank 1 down to 1/L at the last, whatever the scores."""
+    """Score documents by rank alone, from 1 at rank 1 down to 1/L at the last rank."""
     return 1.0 - (run.ranks - 1) / run.spread_to_rows(run.list_lengths)
 
 

@@ -61,7 +61,7 @@ class FusionPolicies(Options):
 
     @property
     def run_duplicates(self) -> Duplicates:
-        """Return the policy for duplicates in a run: of the chunks of a unit, the best is kept."""
+        """Return the policy for duplicates in a run; with `unit`, keep the best chunk of a unit."""
         return self.duplicates if self.unit is None else "keep_best"
 
     @property

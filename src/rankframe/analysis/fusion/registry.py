@@ -117,7 +117,7 @@ class Definition(Facts):
 
 @dataclass(frozen=True)
 class Method:
-    """Hold a definition with values of its parameters, a norm, and what it learned."""
+    """Hold a definition with parameter values, a norm, and learned values."""
 
     label: str
     norm: Norm | None
@@ -140,7 +140,7 @@ class Method:
             raise OptionError(
                 f"{self.definition.name} is trained on judgments. Pass them with ",
                 Option("qrels"),
-                ", best of queries that are not fused.",
+                ", preferably judgments of other queries than the fused ones.",
             )
 
     def refuse_unscored(self, unscored: Sequence[str]) -> None:

@@ -78,7 +78,7 @@ class StackedRun:
         return np.append(row_values, row_values.dtype.type(0)).take(self.rows)
 
     def spread_to_rows(self, list_values: NDArray[Any]) -> NDArray[Any]:
-        """Return the value of each row's list."""
+        """Repeat a value per list for every row of the list."""
         return spread(list_values, self.ranked.starts, self.height)
 
 
@@ -117,7 +117,7 @@ class Stack:
         return as_text(taken(self.ids, self.heads))
 
     def taken(self, rows: AnyInts) -> pl.Series:
-        """Return the ids of these documents."""
+        """Return the ids of the documents with these numbers."""
         return as_text(taken(self.ids, self.heads[rows]))
 
     @cached_property

@@ -144,7 +144,7 @@ class Findings:
         )
 
     def by_run(self) -> pl.DataFrame:
-        """Return a row for each run by itself."""
+        """Return a row for each unfused run."""
         values = self._align({name: run.terms for name, run in self.runs.items()})
         rows: list[Row] = []
         for i, name in enumerate(self.runs):
@@ -232,7 +232,7 @@ class Findings:
         return errors if higher else -errors
 
     def by_fold(self) -> pl.DataFrame:
-        """Return a row for each fold: what was chosen without it, and its value."""
+        """Return a row for each fold: the candidate chosen on the other folds, and its value."""
         rows: list[Row] = []
         runs, total = list(self.runs.items()), sum(self.folds.sizes)
         for fold, size in enumerate(self.folds.sizes):

@@ -89,7 +89,10 @@ class Folds:
         return [int(inside.sum()) for inside in self._inside]
 
     def averages(self, values: QueryValues) -> list[float]:
-        """Return the average without each fold, then that over all queries; NaN over no query."""
+        """Return the average without each fold, then the average over all queries.
+
+        An average over no query is NaN.
+        """
         sums = [_sums(values.terms, inside) for inside in self._inside]
         above, below = (sum(side, Exact()) for side in zip(*sums, strict=True))
         if values.without is None:
@@ -102,7 +105,7 @@ class Folds:
         return [_ratio(*sides) for sides in (*rest, (above, below))]
 
     def average_in(self, fold: int, values: QueryValues) -> float:
-        """Return the average in a fold; NaN over no query."""
+        """Return the average in a fold. An average over no query is NaN."""
         return _ratio(*_sums(values.terms, self._inside[fold]))
 
     def join(self, terms: Sequence[Terms]) -> Terms:
@@ -138,7 +141,7 @@ def best_of(averages: Sequence[float], *, higher: bool) -> int:
 
 
 def goodness(average: float, *, higher: bool) -> float:
-    """Return an average as a number of which more is better; NaN is the worst."""
+    """Return an average, negated if lower is better; NaN is the worst value."""
     if math.isnan(average):
         return -math.inf
     return average if higher else -average

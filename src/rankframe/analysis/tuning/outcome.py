@@ -88,7 +88,8 @@ class Tuning(Outcome):
             named = {name: named[name] for name in self.names}
         elif len(named) != len(self.names) or isinstance(runs, Mapping):
             raise OptionError(
-                f"tuned were {listing(self.names)}, and these are {listing(list(named))}."
+                f"the tuning is of the runs {listing(self.names)}, and runs has "
+                f"{listing(list(named))}."
             )
         return fuse(named, **self.best, qrels=qrels, **vars(self.policies))
 
@@ -109,7 +110,7 @@ class Tuning(Outcome):
 
     @property
     def as_good(self) -> pl.DataFrame:
-        """Return the candidates that cannot be told apart from the best, which comes first."""
+        """Return the best candidate, then all that do not differ significantly from it."""
         return self.candidates.filter(pl.col("as_good"))
 
     @property

@@ -172,7 +172,7 @@ def _third(table: pl.LazyFrame, request: InputRequest) -> str:
 
 
 def _falls(table: pl.LazyFrame) -> bool:
-    """Return whether numbers fall from row to row: they may be scores, of which more is better."""
+    """Tell whether numbers fall from row to row, as scores of a ranking do."""
     first_rows = table.head(_LOOKED_AT).collect()
     number = first_rows[RANK].str.strip_chars().cast(pl.Int64, strict=False)
     steps = number.diff().filter(first_rows[QUERY] == first_rows[QUERY].shift()).drop_nulls()

@@ -335,7 +335,7 @@ def _too_large(request: InputRequest) -> UnreadableInputError:
 
 
 def _has_keys(value: Mapping[str, Any]) -> list[bool]:
-    """Return whether a row has the name of a query, and that of a document."""
+    """Tell whether a row has a query id and a document id."""
     names = {plain_name(key) for key in value}
     return [bool(names & keys) for keys in _KEYS]
 
@@ -383,7 +383,7 @@ def _are_lines(lines: Sequence[str], values: Sequence[Any], *, more: bool) -> bo
 
 
 def _is_nested(value: Mapping[str, Any]) -> bool:
-    """Return whether an object holds nothing but objects and lists, as a whole input does."""
+    """Tell whether all values of an object are objects or lists, as in a dict by query."""
     return all(isinstance(inner, dict | list) for inner in value.values())
 
 
@@ -398,7 +398,7 @@ def _merge(objects: Sequence[Mapping[str, Any]], request: InputRequest) -> Mappi
 
 
 def _quoted(column: str) -> pl.Expr:
-    """Return text as JSON writes it: that of an object, without what is around."""
+    """Return a column as JSON: encode a struct with this field, and strip the braces."""
     encoded = pl.struct(pl.col(column).alias("_")).struct.json_encode()
     return encoded.str.strip_prefix('{"_":').str.strip_suffix("}")
 
@@ -426,7 +426,7 @@ def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
 
 
 def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -> None:
-    """Refuse lines in which a name is there twice: either value could count.
+    """Refuse lines with a repeated name, whose value is ambiguous.
 
     The search is for text, which is quick; only lines that may have a name twice are taken apart.
     """

@@ -100,7 +100,7 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
         refuse_other(head, name)
     if named in BINARY and named is not None:
         if beginning.packing is not None:
-            packed = f"it should be {named.name}, and was packed once more by "
+            packed = f"it should be {named.name}, and is also compressed with "
             raise UnreadableInputError(name, packed + beginning.packing.name, "Unpack it")
         if look is not None and look not in BINARY and len(head.splitlines()) > 1:
             problem = f"it is not a {named.name} file: it looks like {look.name}"

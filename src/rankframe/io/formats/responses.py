@@ -20,7 +20,7 @@ import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, SYNONYMS, plain_name
 from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
-from rankframe.core.messages import Option, listing, shorten
+from rankframe.core.messages import Option, listing, number_of, shorten
 
 LINE = "_line"
 _AT, _HIT, _RANK, _SEVERAL = "_at", "_hit", "_rank", "_several"
@@ -141,7 +141,7 @@ def shape_of(first_values: Sequence[Any], user_names: Collection[str] = ()) -> S
 
 
 def is_by_query(value: Mapping[str, Any]) -> bool:
-    """Return whether an object holds responses, each under its query, and nothing else."""
+    """Tell whether an object is a dict from query to response."""
     places = [_place(response) for response in value.values()]
     whole = [place is not None and not place[1] for place in places]
     if not any(whole) or (len(value) == 1 and _WRAPPERS & value.keys()):
@@ -205,7 +205,7 @@ def struct_of(leaves: Mapping[Path, pl.DataType]) -> pl.Struct:
 
 
 def parse_json(text: str, name: str) -> Any:
-    """Parse a text into Python's objects; refuse objects in which a name is there twice."""
+    """Parse JSON into Python objects; refuse objects with a repeated name."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         parsed = dict(pairs)
@@ -324,7 +324,8 @@ def _checked(
         bad = rows.filter(_SEVERAL)
         where = f"the {_ordinal(bad[RANK][0])} of the {_ordinal(bad[_AT][0] + 1)} response"
         fields = listing(list(shape.hit_fields))
-        problem = f"{bad.height:,} hits have more than one value in {fields}, e.g. {where}"
+        hits, has = number_of(bad.height, "hit"), "has" if bad.height == 1 else "have"
+        problem = f"{hits} {has} more than one value in {fields}, e.g. {where}"
         raise UnreadableInputError(name, problem, "Name a field with one value")
     if queries is not None:
         rows = rows.with_columns(_named(queries, first.height, name).gather(rows[_AT]))
@@ -367,16 +368,18 @@ def _named(queries: Sequence[str], count: int, name: str) -> pl.Series:
     names = pl.Series(QUERY, list(map(str, queries)), dtype=pl.String)
     twice, problem = names.filter(names.is_duplicated()), ""
     if len(names) != count:
-        problem = f"it holds {count:,} responses, and queries has {len(names):,} names"
+        problem = f"it holds {number_of(count, 'response')}, and queries has "
+        problem += number_of(len(names), "name")
     elif len(twice):
-        problem = f"queries has {twice.n_unique():,} names more than once, e.g. {twice[0]!r}"
+        count_twice = number_of(twice.n_unique(), "name")
+        problem = f"queries has {count_twice} more than once, e.g. {twice[0]!r}"
     if problem:
         raise UnreadableInputError(name, problem)
     return names
 
 
 def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exception) -> NoReturn:
-    """Find the first line that cannot be decoded, by bisection, and say what is wrong with it."""
+    """Find the first line that cannot be decoded, by bisection, and describe its error."""
     low, high = 0, len(lines)
     while high - low > 1:
         middle = (low + high) // 2

@@ -21,13 +21,23 @@ from typing import IO, Final, Literal, NoReturn, TypeVar
 
 import polars as pl
 
-from rankframe.core.columns import DOC, GROUP, GROUP_WEIGHT, QUERY, RANK, RELEVANCE, SCORE, TEXTS
+from rankframe.core.columns import (
+    DOC,
+    QUERY,
+    RANK,
+    RELEVANCE,
+    SCORE,
+    SUBTOPIC,
+    SUBTOPIC_WEIGHT,
+    TEXTS,
+)
 from rankframe.core.errors import (
     EmptyInputError,
     MalformedLineError,
     OutputError,
     UnreadableInputError,
 )
+from rankframe.core.messages import number_of
 from rankframe.io.formats.numbers import beyond_float
 
 Kind = Literal["qrels", "run"]
@@ -251,7 +261,7 @@ def refuse_mistakes(
 
 
 def whole_grades(grades: T) -> T:
-    """Return the whole number that each grade begins with; 0 for other numbers, else null."""
+    """Parse grades as C's atol does: leading digits, 0 for other numbers, null for other text."""
     begins = grades.str.extract(r"^([+-]?[0-9]+)").cast(pl.Float64)
     return begins.fill_null(grades.cast(pl.Float64, strict=False) * 0).fill_nan(0)
 
@@ -262,16 +272,16 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
         bad = frame[key].filter(frame[key].str.contains(r"\s|^#$" if key == QUERY else r"\s"))
         if len(bad):
             raise OutputError(
-                f"{len(bad):,} {key}s hold white space, or nothing but #, e.g. {bad[0]!r}: "
-                "TREC text cannot hold them. Write another format."
+                f"TREC text cannot hold {number_of(len(bad), key)} with white space, or with "
+                f"nothing but #, e.g. {bad[0]!r}. Write another format."
             )
     if RELEVANCE in frame.columns:
-        lost = [name for name in (GROUP_WEIGHT,) if name in frame.columns]
-        if GROUP in frame.columns and frame[GROUP].null_count():
-            lost.append("judgments without a group beside judgments with one")
+        lost = [name for name in (SUBTOPIC_WEIGHT,) if name in frame.columns]
+        if SUBTOPIC in frame.columns and frame[SUBTOPIC].null_count():
+            lost.append("judgments without a subtopic beside judgments with one")
         if lost:
             raise OutputError(f"TREC text cannot hold {lost[0]}. Write another format.")
-        group = pl.col(GROUP) if GROUP in frame.columns else pl.lit(NO_ITERATION)
+        group = pl.col(SUBTOPIC) if SUBTOPIC in frame.columns else pl.lit(NO_ITERATION)
         columns = [pl.col(QUERY), group.alias(ITERATION), pl.col(DOC), pl.col(RELEVANCE)]
     else:
         score = -pl.col(RANK).cast(pl.Float64).alias(SCORE)

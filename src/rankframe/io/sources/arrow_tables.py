@@ -1,4 +1,4 @@
-"""Tables of other libraries → a LazyFrame as found: held, streamed, or spooled.
+"""Read tables of other libraries as a LazyFrame, in memory, as a stream, or from a temporary file.
 
 Tables in memory (pyarrow, pandas) are taken as they are. A dataset is scanned again whenever it is
 read, by batches, with the columns that are asked for. Any other stream is read once, here: it may

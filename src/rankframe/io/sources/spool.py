@@ -43,7 +43,7 @@ _STEP = 1 << 20
 
 
 def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
-    """Return whether these files have more text than is held in memory under a limit."""
+    """Tell whether these files have more text than may stay in memory under a limit."""
     room = held_bytes(limit)
     for file in files:
         with Path(file).open("rb") if isinstance(file, str) else file as raw:
@@ -217,7 +217,7 @@ def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes
 
 
 def _last_line(text: bytes, *, quotes: bool) -> int:
-    """Return where the last line ends; with `quotes`, no line ends inside quotation marks."""
+    """Return the end of the last line; with `quotes`, line ends inside quotation marks are text."""
     end = text.rfind(b"\n") + 1
     if not quotes or not text.count(b'"', 0, end) % 2:
         return end
@@ -312,7 +312,7 @@ class TableReader:
         return (table := self._frame(self._header)) is not None and table.is_empty()
 
     def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block under the header of the first one."""
+        """Read a block of CSV text; a later block gets the header of the first block."""
         table = self._frame(block if not above else self._header + block)
         assert table is not None  # its header is that of the first
         return table
@@ -323,7 +323,12 @@ class TableReader:
 
 
 class JsonReader:
-    """Read JSON Lines; `read`: reads such text, `refuse`: refuses the whole text for a mistake."""
+    """Read JSON Lines block by block.
+
+    Args:
+        read: reads a block of text.
+        refuse: raises the error for a malformed line.
+    """
 
     quotes = False
     dropped = ()

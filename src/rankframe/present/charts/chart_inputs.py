@@ -38,7 +38,7 @@ def by_name(values: Any, kind: Any, needed: str) -> dict[str, Any]:
 
 
 def check_kind(value: Any, kind: Any, needed: str) -> None:
-    """Refuse a value of another kind; `needed` says what to pass to the chart."""
+    """Refuse a value of the wrong kind; `needed` describes the right one."""
     if not isinstance(value, kind):
         raise OptionError(f"this chart is drawn of {needed}, not of {shown(value)}.")
 

@@ -1,4 +1,4 @@
-"""Files that charts are drawn from: judgments, runs, results, and what is computed of them."""
+"""Read the inputs of charts from files: judgments, runs, results, and frames computed from them."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def metric_at_k(
 def cumulative_gain(
     points: pl.DataFrame, queries: int | None = None, **look: Unpack[Look]
 ) -> Chart:
-    """Draw the discounted gain accumulated down the list, beside that of the best possible list.
+    """Draw the cumulative discounted gain by rank, for the run and for the ideal list.
 
     Takes `rf.curve(qrels, run, "cumulative_gain")`.
 

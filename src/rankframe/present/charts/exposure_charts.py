@@ -29,7 +29,7 @@ Documents: TypeAlias = (
 )
 _LABEL = 24  # characters of a name
 _MOST_BINS = 12  # of popularity
-_TOP = re.compile(r"shown_top([1-9]\d*)")
+_TOP = re.compile(r"retrieved_top([1-9]\d*)")
 
 
 @chart(
@@ -40,9 +40,10 @@ _TOP = re.compile(r"shown_top([1-9]\d*)")
 def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Draw how evenly documents are retrieved, as a Lorenz curve.
 
-    Takes `{name: rf.exposure(run, items=items, k=10)}`. The curve is the share of all places in the
-    lists that the least retrieved documents have. On the diagonal, all documents are retrieved
-    equally often; the further the curve is below it, the fewer documents take all places.
+    Takes `{name: rf.exposure(run, items=items, k=10)}`. Documents are sorted by how often they are
+    retrieved, the rarest first. The curve shows which share of all retrieved documents the first x%
+    of the catalogue account for. On the diagonal, all are retrieved equally often; the further the
+    curve is below the diagonal, the fewer documents dominate the lists.
 
     Over the catalogue; without one, over documents that are retrieved at all. The Gini coefficient
     is that of the metric `gini`.
@@ -55,14 +56,14 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     on = Canvas.from_look(look)
     frames = _frames(documents)
     everything = all(frame["in_catalogue"].any() for frame in frames.values())
-    inside = pl.col("in_catalogue") if everything else pl.col("shown") > 0
+    inside = pl.col("in_catalogue") if everything else pl.col("retrieved") > 0
     curves, counts, outside = {}, [], 0.0
     for name, label in distinct_texts(list(frames), _LABEL).items():
         frame, kept = frames[name], frames[name].filter(inside)
-        places, total = int(kept["shown"].sum()), int(frame["shown"].sum())
+        places, total = int(kept["retrieved"].sum()), int(frame["retrieved"].sum())
         if not places:
             raise OptionError(f"{name!r} retrieves no document of the catalogue: nothing to draw.")
-        coefficient = frame.select(gini(over="catalogue" if everything else "shown")).item()
+        coefficient = frame.select(gini(over="catalogue" if everything else "retrieved")).item()
         own = "" if coefficient is None else f" (Gini {coefficient:.3f})"
         curves[f"{label}{own}"] = _lorenz(kept)
         counts.append(kept.height)
@@ -82,11 +83,11 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
 
 def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the corners of the curve: it is straight between equally exposed documents."""
-    corners = frame.group_by("shown").agg(pl.len().cast(pl.Int64)).sort("shown")
+    corners = frame.group_by("retrieved").agg(pl.len().cast(pl.Int64)).sort("retrieved")
     ends = corners.select(
         documents=pl.col("len").cum_sum() / pl.col("len").sum(),
-        places=(pl.col("len") * pl.col("shown")).cum_sum()
-        / (pl.col("len") * pl.col("shown")).sum(),
+        places=(pl.col("len") * pl.col("retrieved")).cum_sum()
+        / (pl.col("len") * pl.col("retrieved")).sum(),
     )
     return pl.concat([pl.DataFrame({"documents": [0.0], "places": [0.0]}), ends])
 
@@ -117,14 +118,14 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
         if frame["popularity"].null_count():
             unknown = f"it is not known how popular the documents of {name!r} are: give "
             raise OptionError(unknown, Option("train"), ".")
-        if not frame["shown"].sum():
+        if not frame["retrieved"].sum():
             raise OptionError(f"{name!r} retrieves nothing: there is nothing to draw.")
     highest = max(int(frame["popularity"].max() or 0) for frame in frames.values())  # pyright: ignore[reportArgumentType]
     starts, labels = _ranges(highest)
     names = distinct_texts(list(frames), _LABEL)
     first = next(iter(frames.values()))
     references = {("the catalogue", "in_catalogue"): on.ink, ("train", "interactions"): SAME}
-    bars = [(names[name], frame, "shown") for name, frame in frames.items()]
+    bars = [(names[name], frame, "retrieved") for name, frame in frames.items()]
     bars += [
         (f"{name}'s own" if name in names.values() else name, first, column)
         for name, column in references
@@ -187,7 +188,7 @@ def _shares(frame: pl.DataFrame, column: str, starts: Sequence[int]) -> list[flo
 def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
     """Return frames of documents by name, collected."""
     needed = "rf.exposure(run, …), or several by name"
-    columns = (DOC, "in_catalogue", "popularity", "interactions", "shown", "lists")
+    columns = (DOC, "in_catalogue", "popularity", "interactions", "retrieved", "lists")
     found = {}
     for name, table in by_name(documents, pl.LazyFrame | pl.DataFrame, needed).items():
         found[name] = table.lazy().collect()

@@ -292,7 +292,7 @@ def _relevant(grades: list[Any], rel: float | None) -> list[int]:
 
 
 def _kinds(rows: list[dict[str, Any]]) -> Any:
-    """Encode what is relevant, with a legend of the kinds that there are."""
+    """Encode relevance by colour; the legend lists only the kinds that occur."""
     used = {row["kind"] for row in rows}
     return marks.categories("kind:N", {kind: ink for kind, ink in _KINDS.items() if kind in used})
 

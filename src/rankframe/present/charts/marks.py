@@ -120,7 +120,7 @@ def tip(field: str, format: str = ".4f", **options: Any) -> Any:  # noqa: A002 (
 
 
 def dashes(names: Sequence[str]) -> dict[str, Any]:
-    """Encode systems as dashes too, where there are more of them than colours."""
+    """Encode systems as dash patterns too, if there are more systems than colours."""
     if len(names) <= len(COLOURS):
         return {}
     kinds = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])

@@ -55,14 +55,15 @@ class _Offline:
         return super().to_html(*args, **options)  # type: ignore[misc]
 
     def to_dict(self, *args: Any, **options: Any) -> dict[str, Any]:
-        """The chart as data; every way to draw or save it begins here."""
+        """Return the Vega-Lite specification of the chart. altair calls this to draw or save it."""
         spec = super().to_dict(*args, **options)  # type: ignore[misc]
         inner = not (options.get("context") or {}).get("top_level", True)
         return spec if inner else drawable(spec)
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
-        """Show a drawing in a notebook, which needs no network, where altair's own page would
-        fetch its scripts; or whatever `altair.renderers.enable` was told.
+        """Return an SVG for notebooks, which needs no network; altair's page would fetch scripts.
+
+        If the user has enabled another renderer, return the output of that renderer.
         """
         if altair.renderers.active == "default":
             drawn = StringIO()

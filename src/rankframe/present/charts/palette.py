@@ -43,7 +43,7 @@ GROUNDS: Final[dict[ChartTheme, Ground]] = {
 
 
 def shades(count: int) -> list[str]:
-    """Colours for so many grades, the lowest first: from sand over green to dark blue.
+    """Return a colour for each of `count` grades, lowest first, from sand over green to dark blue.
 
     >>> shades(2)
     ['#ead77f', '#35508f']

@@ -99,7 +99,7 @@ def per_query(
 
 
 def _spread_rows(frame: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """Number rows from 1 in the column `place`, and return at most so many, evenly spread."""
+    """Number rows from 1 in the column `place`, and return at most `limit` evenly spaced rows."""
     return frame.with_row_index("place", offset=1)[inputs.spread(frame.height, limit)]
 
 
@@ -206,8 +206,8 @@ def scatter(
 ) -> Chart:
     """Draw the values of every query in two systems against each other.
 
-    Takes a comparison, or two results by name. On the diagonal, both are equal. Many queries are
-    counted, cell by cell.
+    Takes a comparison, or two results by name. On the diagonal, both are equal. If there are many
+    queries, the chart shows the number of queries per cell of a grid.
 
     systems: the two systems to draw; the first is on the horizontal axis.
 

@@ -43,7 +43,8 @@ def heatmap(judged: Judged, k: int = 20, limit: int = 40, **look: Unpack[Look]) 
     """Draw the ranks of the judged documents of each query, coloured by grade.
 
     Takes `rf.judge(qrels, run)`. A row per query, a column per rank; the grade is also a number
-    where it fits. Of many queries, a sample that is always the same.
+    where it fits. If there are more than `limit` queries, the chart draws a sample of them, which
+    is the same in every call.
     """
     on = Canvas.from_look(look)
     lists = judged.lazy().group_by(QUERY).agg(pl.col("retrieved").first()).sort(QUERY).collect()

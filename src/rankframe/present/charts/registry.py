@@ -81,7 +81,7 @@ class Definition:
         return self.summary.split(". ")[0].rstrip(".:") + "."
 
     def draw(self, source: ChartSource) -> Any:
-        """Draw the chart, if the source has what it takes."""
+        """Draw the chart, or raise an error if the source lacks its inputs."""
         self._check(source)
         return self.function(*self.inputs(source), **source.look)
 

@@ -35,8 +35,8 @@ _WHOLE = pl.col("by").is_null()
 def slices(frames: Values, metric: str | None = None, **look: Unpack[Look]) -> Chart:
     """Draw a metric in every slice, with its confidence interval.
 
-    Takes a result or a comparison with slices, or `{name: result.slices}`. Of many slices, those
-    with most queries are drawn.
+    Takes a result or a comparison with slices, or `{name: result.slices}`. If there are too
+    many slices to draw, the slices with the most queries are drawn.
     """
     on = Canvas.from_look(look)
     tables = inputs.frames_of(frames, "slices")

@@ -212,7 +212,7 @@ def agreement(
 
 
 def _ends(metrics: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Return the ends of the axis: 0, or −1 where a metric can go below 0, and 1 or above."""
+    """Return the ends of the axis: from 0, or −1 if values can be negative, to at least 1.12."""
     values = [row[end] for row in rows for end in ("value", "low", "high") if row[end] is not None]
     bounds = [m.definition.bounds for m in metrics if m is not None and m.definition is not None]
     lowest = min([0.0, *values])
@@ -237,8 +237,8 @@ def history(
 
     Takes `rf.history([folder, …])`. A panel per metric; the first result is the reference.
 
-    margin: how much worse than the first result is still good enough, as in the rules of a gate:
-        "-1%" of its value, or -0.01. Results beyond that line are marked.
+    margin: the largest tolerated drop from the first result, written as in a gate rule: "-1%" of
+        its value, or -0.01. The chart marks results with a larger drop.
     """
     on = Canvas.from_look(look)
     if missing := [column for column in HISTORY_SCHEMA if column not in points.columns]:

@@ -1,4 +1,4 @@
-"""Two metrics against each other, a dot a system: what is gained in one for the other."""
+"""Draw two metrics against each other, one dot per system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The charts of a report: drawn, and put into the page.
+"""Draw the charts of a report, and render them as HTML.
 
 A run that is a fusion of two others on the page has a chart of their weights.
 """
@@ -76,7 +76,7 @@ class Rows:
         return tables
 
     def only(self, queries: pl.Series | None) -> Rows:
-        """Return the rows of these queries, held in memory; None: all rows as they are."""
+        """Collect the rows of these queries; None returns the lazy rows of all queries."""
         if queries is None:
             return self
         qrels, *runs = self.read(queries)
@@ -86,7 +86,7 @@ class Rows:
         )
 
     def match(self) -> None:
-        """Match all runs with the judgments: what looks at a run later uses these matches."""
+        """Match all runs with the judgments, so that later readings use cached matches."""
         for name, run in self.runs.items():
             with naming_the_run(repr(name)):
                 Lookup.from_inputs(self.qrels, run, self.policies, (), listed=True).found()
@@ -95,7 +95,7 @@ class Rows:
 def draw_charts(
     rows: Rows, found: Comparison, moved: Mapping[str, Moved], intervals: Intervals
 ) -> dict[str, Any]:
-    """Draw the charts, by what they show: curves of these rows, all else of what was compared."""
+    """Draw the charts: curves from these rows, all other charts from the comparison."""
     first, drawn = found.metrics[0], {}
     label = first.label
     source = ChartSource(rows.qrels, rows.runs, policies=vars(rows.policies))
@@ -135,7 +135,7 @@ def unchecked() -> Any:
 
 
 def charts(drawings: Mapping[str, Any]) -> str:
-    """Render the charts that have no section of their own."""
+    """Render the charts that belong to no other section."""
     shown = [
         html.figure(svg(drawn, f"chart{index}"), what)
         for index, (what, drawn) in enumerate(drawings.items())
@@ -237,7 +237,7 @@ def weights_charts(
 
 
 def tuned_chart(tuning: object) -> dict[str, Any]:
-    """Draw the chart of a tuning, by what it shows."""
+    """Draw the weights of a tuning under a title with its conclusion."""
     if not isinstance(tuning, Tuning):
         raise OptionError(f"tuning is what rf.tune found, not {shown(tuning)}.")
     return {f"Tuned: {tuning.headline}": plot.fusion_weights(tuning)}

@@ -1,4 +1,4 @@
-"""Parts of a web page that stands alone: all text is escaped, nothing is fetched."""
+"""Render parts of a self-contained web page; all text is escaped."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _cell(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
 
 
 def _content(cell: Cell) -> str:
-    """Render a cell: the tone is that of the mark, where there is one, the detail is below."""
+    """Render a cell. The tone colours the mark or, without a mark, the text; detail is below."""
     style = CLASSES.get(cell.tone, "")
     content = text(cell.text)
     if cell.bold:

@@ -61,7 +61,7 @@ class Material:
 
     @property
     def first(self) -> Metric:
-        """The metric that sentences, charts and movers are about."""
+        """Return the main metric, which sentences, charts and movers are about."""
         return self.found.metrics[0]
 
 
@@ -90,7 +90,7 @@ def order_systems(found: Comparison) -> list[str]:
 
 
 def date_text(date: str | datetime | None) -> str:
-    """Return the date of a page: the given one, else that of SOURCE_DATE_EPOCH, else now.
+    """Return the date of a page: `date`, else SOURCE_DATE_EPOCH, else the current time.
 
     >>> from datetime import UTC, datetime
     >>> date_text(datetime(2026, 1, 2, 3, 4, tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""One page to decide by and to send around: what was found, how sure it is, what got worse.
+"""Write the report: one page with results, their uncertainty, and regressions.
 
 All of it comes from one evaluation of each run. What looks at single documents, and curves, take
 the rows of some queries: all where these are few, else a sample that is always the same, and the
@@ -90,7 +90,7 @@ def report(
     progress: Report | None = None,
     **options: Unpack[CompareOptions],
 ) -> Path:
-    """Write a report as one HTML file that needs nothing else, not even a network.
+    """Write a report as one self-contained HTML file, which needs no network.
 
     With many queries the page carries a sample of them, draws curves of a sample, and says so.
 
@@ -305,7 +305,7 @@ def _rows(tables: Held, rows: Rows, found: Comparison, moved_queries: Sequence[p
 def _movers(
     found: Comparison, base: str, described: Described
 ) -> tuple[dict[str, pl.DataFrame], dict[str, tuple[pl.DataFrame, pl.DataFrame]]]:
-    """Return the values of the best systems beside the baseline, and who lost and gained most."""
+    """Return values of the baseline and the best systems, and the queries that changed most."""
     best = [name for name in model.order_systems(found) if name != base][:_MOST_CHANGES]
     values = {
         name: diff.side_by_side(
@@ -375,7 +375,7 @@ def _bounded(
 
 
 def _facts(found: Comparison, date: str, command: str | None) -> dict[str, str]:
-    """Return when, with what and how the page is made, and fingerprints of what was compared."""
+    """Return the date, versions and command of the page, and fingerprints of the inputs."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     facts = {"made": date, "with": f"rankframe {__version__}"}

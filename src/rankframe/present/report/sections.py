@@ -289,7 +289,7 @@ def _own(metric: Metric) -> str:
 
 
 def provenance(material: Material) -> str:
-    """Render what the page was made from: inputs, when and how, and the policies in force."""
+    """Render the provenance of the page: inputs, date, command and policies."""
     remark = html.note(
         "SHA-256: the first digits of that of the file. The same values have the same fingerprint, "
         "wherever they were read from."

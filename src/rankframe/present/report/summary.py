@@ -98,7 +98,7 @@ def _emphasised(sentence: Sentence) -> str:
 
 
 def _verdict(index: int, name: str, verdict: Verdict) -> str:
-    """Render what the rules of a gate say of a system."""
+    """Render the gate's checks of a system."""
     checks = verdict.table()
     rules, verdicts, slices, *rest = range(len(checks.columns))
     shown = checks.take([verdicts, rules, *([slices] if verdict.sliced else []), *rest])
@@ -175,7 +175,7 @@ def _caveats(found: Comparison, sampled: str) -> str:
 
 
 def sentences(found: Comparison) -> list[Sentence]:
-    """Write a sentence for each system beside the baseline; for a single system, its value."""
+    """Write a sentence for each system other than the baseline; for a single system, its value."""
     first = found.metrics[0]
     if found.table.is_empty():
         return [_alone(found, name, first) for name in found.names]
@@ -258,7 +258,7 @@ def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:
 def _interval(
     found: Comparison, row: Row, metric: Metric, write: Callable[[float, Metric], str]
 ) -> str:
-    """Write an interval behind a number; nothing if there is none."""
+    """Write an interval to follow a number, or an empty text without an interval."""
     if row["ci_low"] is None:
         return ""
     low, high = (write(row[side], metric) for side in ("ci_low", "ci_high"))

@@ -44,14 +44,14 @@ def comparison_table(comparison: Comparison, width: int) -> RenderableType:
 
 
 def bounds_table(comparison: Comparison) -> RenderableType:
-    """Render what each metric could be, whatever the unjudged documents are."""
+    """Render the bounds of each metric over all possible grades of unjudged documents."""
     table = replace(tables.bounds_table(comparison), title="Unjudged documents")
     note = f"{tables.BOUNDS_NOTE} Over the queries of each system."
     return render([table, Note(note)], loose=True)
 
 
 def ledger_table(ledger: pl.DataFrame) -> RenderableType:
-    """Render everything that was counted, and the policies in force."""
+    """Render the counts and policies of the ledger."""
     in_force = ", ".join(f"{name}: {value}" for name, value in tables.policies_of(ledger).items())
     policies = [plain(f"policies: {in_force}")] if in_force else []
     return Group(render([tables.ledger_table(ledger)], loose=True), *policies)
@@ -162,7 +162,7 @@ def history_table(points: pl.DataFrame) -> RenderableType:
 
 
 def tuning_table(tuning: Tuning, width: int, limit: int) -> RenderableType:
-    """Render the best candidates and the runs, what was found, and how sure that is.
+    """Render the best candidates, the runs, and the conclusion with its uncertainty.
 
     Bold: what cannot be told apart from the best. Columns that do not fit are hidden.
     """

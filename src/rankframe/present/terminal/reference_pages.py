@@ -30,7 +30,7 @@ def metric_list() -> RenderableType:
 
 
 def metric_page(definition: Definition) -> RenderableType:
-    """Render one metric: what it means, how it is computed, how it is written."""
+    """Render the reference of one metric: meaning, formula and spellings."""
     direction = "higher is better" if definition.higher_is_better else "lower is better"
     low, high = definition.bounds
     bounds = f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"
@@ -53,7 +53,7 @@ def fusion_list() -> RenderableType:
 
 
 def method_page(method: fusion.Definition) -> RenderableType:
-    """Render one method of fusion: what it means, how it is computed, how it is written."""
+    """Render the reference of one fusion method: meaning, formula and spellings."""
     needs_scores = "scores after a norm, min_max unless you say otherwise"
     facts = {
         "written": method.signature,
@@ -94,7 +94,7 @@ def _families(
 
 
 def _page(summary: str, facts: Mapping[str, str], notes: str = "") -> RenderableType:
-    """Render one entry of a reference: what it means, facts that are not empty, and notes."""
+    """Render one entry of a reference: meaning, facts that are not empty, and notes."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()

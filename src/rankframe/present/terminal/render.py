@@ -27,7 +27,7 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def print_line(console: Console, message: str) -> None:
-    """Print a line of plain text, whatever brackets are in it."""
+    """Print a line of plain text; brackets in it are not markup."""
     console.print(escape(message), highlight=False)
 
 

@@ -99,7 +99,7 @@ def results_text(results: Mapping[str, Result], metrics: Sequence[Metric], style
 def _fitted(
     results: Mapping[str, Result], metrics: Sequence[Metric], width: int, *, sliced: bool = False
 ) -> list[Table]:
-    """Spread runs over tables that fit, without intervals where there are too many runs."""
+    """Distribute runs over tables that fit; omit intervals if there are too many runs."""
     tables = spread_columns(_runs_table(results, metrics, "half", sliced=sliced), width)
     if len(tables) > 1 and len(results) > _MOST_WITH_INTERVALS:
         tables = spread_columns(_runs_table(results, metrics, "none", sliced=sliced), width)
@@ -158,7 +158,7 @@ def _value_cell(
 
 def _item_tables(results: Mapping[str, Result]) -> list[Table]:
     """Return what documents of each slice get, a table for each run and attribute."""
-    heads = ("documents", "shown", "coverage", "places", "exposure", "hits", "of hits")
+    heads = ("documents", "retrieved", "coverage", "places", "exposure", "hits", "of hits")
     tables = []
     for run, result in results.items():
         for by in result.items["by"].unique(maintain_order=True):
@@ -170,7 +170,7 @@ def _item_tables(results: Mapping[str, Result]) -> list[Table]:
 
 def _item_cells(row: Mapping[str, Any]) -> list[str]:
     formats = {
-        "documents": ",", "documents_shown": ",", "coverage": ".1%", "share_of_places": ".1%",
+        "documents": ",", "documents_retrieved": ",", "coverage": ".1%", "share_of_places": ".1%",
         "share_of_exposure": ".1%", "hits": ",", "share_of_hits": ".1%",
     }  # fmt: skip
     texts = ["" if row[name] is None else f"{row[name]:{form}}" for name, form in formats.items()]

@@ -1,4 +1,4 @@
-"""Metrics of what was shown, in plain Python, each straight from its definition.
+"""Metrics of retrieved documents, in plain Python, each straight from its definition.
 
 A case has run and base (user to documents in rank order; empty: shown nothing), qrels (user to
 document to grade), train (rows of user, document, count), and items (document to attributes, None
@@ -21,14 +21,14 @@ ByUser = dict[str, float | None]
 
 def coverage(case: Case, k: int, *, of: str = "items", count: bool = False) -> float:
     """|shown ∩ catalogue| / |catalogue|, or |shown| where counted."""
-    shown = set(times_shown(case, k))
+    shown = set(times_retrieved(case, k))
     catalogue = set(case["items"]) if of == "items" else set(users_of(case))
     return float(len(shown)) if count else len(shown & catalogue) / len(catalogue)
 
 
 def gini(case: Case, k: int, *, over: str = "catalogue") -> float | None:
     """Σ (2j − n − 1) x_(j) / (c Σx), x ascending; over the catalogue c = n, else n − 1."""
-    times = times_shown(case, k)
+    times = times_retrieved(case, k)
     if over == "catalogue":
         return unequal([times[doc] for doc in case["items"]], len(case["items"]))
     return unequal(times.values(), len(times) - 1)
@@ -36,7 +36,7 @@ def gini(case: Case, k: int, *, over: str = "catalogue") -> float | None:
 
 def entropy(case: Case, k: int) -> float | None:
     """−Σ p log2 p, p = x / Σx."""
-    return bits(times_shown(case, k))
+    return bits(times_retrieved(case, k))
 
 
 def personalisation(case: Case, k: int) -> float | None:
@@ -214,7 +214,7 @@ def trained(case: Case) -> set[str]:
     return {user for user, _, _ in case["train"]}
 
 
-def times_shown(case: Case, k: int) -> Counter[str]:
+def times_retrieved(case: Case, k: int) -> Counter[str]:
     """x(d)."""
     return Counter(doc for docs in case["run"].values() for doc in docs[:k])
 

@@ -12,8 +12,9 @@ import rankframe as rf
 from rankframe.engine.result import Result
 
 NAMES = [
-    "ndcg@10", "coverage@10", "coverage(count=true)@2", "gini@10", "gini(over=shown)", "entropy@10",
-    "personalisation@2", "novelty@10", "surprisal@10", "popularity", "long_tail@10", "repeated@3",
+    "ndcg@10", "coverage@10", "coverage(count=true)@2", "gini@10", "gini(over=retrieved)",
+    "entropy@10", "personalisation@2", "novelty@10", "surprisal@10", "popularity", "long_tail@10",
+    "repeated@3",
     "diversity(by=genre)@10", "diversity(by=genres, kind=pairs)@10",
     "diversity(by=genres, kind=entropy)", "ild(vector=vector)@10", "serendipity@10",
     "unexpectedness@2", "epc@3", "efd@3", "calibration(by=genres)@10", "calibration(by=genre)",

@@ -1,4 +1,4 @@
-"""Accuracy and what was shown, in one call: `python -m benchmarks.shown FOLDER`.
+"""Measure accuracy and retrieved documents, in one call: `python -m benchmarks.retrieved FOLDER`.
 
 1M users, each shown 20 of 200k items, with 5M rows of train and items of one to three of 20 genres.
 Items are drawn with a skew, as people choose. Each set of metrics is evaluated in a process of its
@@ -126,7 +126,13 @@ def main() -> None:
     for _ in range(given.repeat):
         for asked in given.set or list(SETS):
             limit = ["--max-memory", given.max_memory] if given.max_memory else []
-            command = [sys.executable, "-m", "benchmarks.shown", os.fspath(given.folder), "--here"]
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.retrieved",
+                os.fspath(given.folder),
+                "--here",
+            ]
             command += ["--users", str(given.users), "--set", asked, *limit]
             said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             one = json.loads(said) | {"users": given.users, "max_memory": given.max_memory}

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tests.against.record import cases
-from tests.support.shown_by_definition import Case
+from tests.support.retrieved_by_definition import Case
 
 
 def recorded_cases() -> dict[str, Case]:
