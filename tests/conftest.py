@@ -29,6 +29,7 @@ SLOW_FIXTURES = {"browser", "postgres", "s3", "site", "spark"}
 SLOW = {
     "large inputs": (
         "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[deep-",
+        "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[even-",
         "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[single-",
         "kernel/test_ranking.py::test_one_row_of_a_deep_query_where_all_scores_are_equal",
         "kernel/test_tables.py::test_threads_do_not_share_a_table",
@@ -63,6 +64,8 @@ SLOW = {
         "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[p",
         "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[m",
         "analysis/tuning/test_tune.py::test_what_is_trained_never_sees_what_it_is_valued_by",
+        "engine/test_lookup.py::test_hashes_that_collide_change_nothing[65536-",
+        "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give[grouped-",
         "engine/test_partitions.py::test_policies_hold_in_pieces[grouped-",
         "engine/test_partitions.py::test_policies_hold_in_pieces[sorted-",
         "io/sources/test_spool.py::test_random_blanks_and_blocks",
