@@ -33,6 +33,7 @@ SLOW = {
         "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[single-",
         "kernel/test_ranking.py::test_one_row_of_a_deep_query_where_all_scores_are_equal",
         "kernel/test_tables.py::test_threads_do_not_share_a_table",
+        "kernel/test_tables.py::test_tables_of_every_size[65535-",
         "metrics/test_agreement.py::test_queries_do_not_touch_each_other",
         "engine/test_memory.py::test_all_that_take_a_limit_read_large_text_so",
         "engine/test_memory.py::test_text_that_is_larger_than_the_limit_gives_the_same_bits",
@@ -97,6 +98,7 @@ SLOW = {
     ),
     "pages, charts of the pages, and what is generated": (
         "cli/test_app.py::test_examples_run[demo]",
+        "cli/test_app.py::test_examples_run[history]",
         "cli/test_app.py::test_examples_run[plot]",
         "cli/test_app.py::test_examples_run[report]",
         "cli/test_demo.py::test_what_to_try_next_works",
@@ -109,6 +111,8 @@ SLOW = {
     ),
     # The engine that draws charts takes up to a second for each.
     "drawings again": (
+        "cli/test_plot.py::test_a_list_in_every_format_with_its_look",
+        "cli/test_report.py::test_a_page_takes_what_a_comparison_does",
         "present/charts/test_canvas.py::test_long_curves_are_thinned",
         "present/charts/test_draw.py::test_every_chart_is_drawn_of_files",
         "present/charts/test_draw.py::test_every_format_is_drawn",
