@@ -105,6 +105,7 @@ SLOW = {
         "contracts/test_docs.py::test_charts_are_drawn_by_one_command",
         "contracts/test_docs.py::test_what_is_generated_is_up_to_date",
         "contracts/test_docs.py::test_what_is_stale_is_named_and_mended",
+        "contracts/test_migrating.py",
         "contracts/test_pages.py",
         "contracts/test_readme.py",
         "contracts/test_site.py",
