@@ -8,8 +8,8 @@ A mutant is the source with one small change: `<` for `<=`, `+` for `-`, a const
 statement or a return value removed, two arguments swapped. `run` first records which lines every
 fast test executes, then draws mutants with a seed and runs the tests that execute the changed line,
 the fastest first, until one fails. Results are appended to `.mutants/results.jsonl`; `run` goes on
-where it was stopped. A mutant is judged again if its file has changed since, if the test that
-killed it is gone, or if it survived and the tests that execute it have changed. `run` records only
+where it was stopped. A mutant is judged again if its file has changed since, or the file of the
+test that killed it, or, if it survived, any test file that executes its line. `run` records only
 test files that have changed; after changes to `tests/support`, call `record`.
 
 Survivors that change nothing a caller can see are listed in `equivalent_mutants.toml`, each with
@@ -594,10 +594,11 @@ class Record:
                 numbers = lines[max(before)]
         return [self.tests[number] for number in sorted(numbers)]
 
-    def digest(self, mutant: Mutant) -> str:
-        """Return a digest of the test files that execute the line of a mutant."""
-        files = {test.partition("::")[0] for test in self.covering(mutant)}
-        text = "".join(self.digests[file] for file in sorted(files))
+    def digest(self, mutant: Mutant, killer: str) -> str:
+        """Return a digest of the file of the killer, or of all files that execute the mutant."""
+        tests = [_test_of(killer)] if killer else self.covering(mutant)
+        files = {test.partition("::")[0] for test in tests}
+        text = "".join(self.digests.get(file, "") for file in sorted(files))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def order(self, tests: list[str], path: str, killers: Counter[str]) -> dict[str, float]:
@@ -790,7 +791,7 @@ def judge(mutant: Mutant, known: Record, process: Process, killers: Counter[str]
         "status": status,
         "killer": answer["killer"],
         "tests": len(limits),
-        "digest": known.digest(mutant),
+        "digest": known.digest(mutant, answer["killer"]),
         "way": way,
         "seconds": round(time.perf_counter() - start, 2),
         "difference": difference(mutant),
@@ -807,7 +808,10 @@ def run(count: int, seed: int, jobs: int, only: str, paths: list[str]) -> None:
     waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
         place = place_of(mutant.path, function_of(mutant), difference(mutant))
-        if place not in reasons and not is_valid(results.get(mutant.key), mutant, known):
+        result = results.get(mutant.key)
+        if place not in reasons and (
+            result is None or result.get("digest") != known.digest(mutant, result["killer"])
+        ):
             waiting.put(mutant)
     killers: Counter[str] = Counter()
     lock = threading.Lock()
@@ -830,16 +834,9 @@ def run(count: int, seed: int, jobs: int, only: str, paths: list[str]) -> None:
     show(count, seed, only)
 
 
-def is_valid(result: dict[str, Any] | None, mutant: Mutant, known: Record) -> bool:
-    """Return whether a result is what the tests of today would give."""
-    if result is None:
-        return False
-    if result["status"] == "survived":
-        return result.get("digest") == known.digest(mutant)
-    # "TEST (call)" by a worker, "FAILED TEST - message" in a copy, "TEST" after a timeout
-    killer = result["killer"].removeprefix("FAILED ").removeprefix("ERROR ")
-    names = {killer, killer.rpartition(" (")[0], killer.partition(" - ")[0]}
-    return killer == "pytest" or not names.isdisjoint(known.tests)
+def _test_of(killer: str) -> str:
+    """Return the name of the test in "TEST (call)" and in "FAILED TEST - message"."""
+    return killer.removeprefix("FAILED ").removeprefix("ERROR ").partition(" - ")[0]
 
 
 def show(count: int, seed: int, only: str) -> None:
