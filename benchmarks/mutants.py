@@ -711,35 +711,47 @@ def _in_threads(function: Any, processes: list[Process]) -> None:
 
 
 def judge_in_a_copy(mutant: Mutant, limits: dict[str, float]) -> dict[str, Any]:
-    """Run the tests by pytest in a copy of the tree that has the change."""
+    """Run the tests by pytest in a copy of the tree that has the change: first those nearby."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for entry in ROOT.iterdir():
             if entry.name in ("src", "tests", "conftest.py", "pyproject.toml"):
                 if entry.is_dir():
-                    ignored = shutil.ignore_patterns("__pycache__")
-                    shutil.copytree(entry, folder / entry.name, ignore=ignored, symlinks=True)
+                    shutil.copytree(entry, folder / entry.name, symlinks=True)
                 else:
                     shutil.copy(entry, folder / entry.name)
             elif entry.name not in (".venv", ".mutants"):
                 (folder / entry.name).symlink_to(entry)
         (folder / mutant.path).write_text(mutate(mutant)[1], encoding="utf-8")
-        order = folder / "order.json"
-        order.write_text(json.dumps(list(limits)))
-        command = [sys.executable, "-m", "pytest", *PYTEST, "-x", "-p", "benchmarks.mutants"]
-        patience = 120 + 4 * sum(limits.values()) / TIMES
-        with subprocess.Popen(
-            command, cwd=folder, env=environment(folder) | {"MUTANTS_ORDER": str(order)},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        ) as process:  # fmt: skip
-            try:
-                out, _ = process.communicate(timeout=patience)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return {"killer": "pytest", "timeout": True}
-        failed = [line for line in out.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        killed = process.returncode not in (0, 5)
-        return {"killer": (failed or ["pytest"])[0] if killed else ""}
+        package = f"tests/{mutant.path.split('/')[2]}/"
+        near = {test: limit for test, limit in limits.items() if test.startswith(package)}
+        rest = {test: limit for test, limit in limits.items() if test not in near}
+        for part in filter(None, (near, rest)):
+            answer = _run_in(folder, part)
+            if answer["killer"]:
+                return answer
+        return {"killer": ""}
+
+
+def _run_in(folder: Path, limits: dict[str, float]) -> dict[str, Any]:
+    """Run tests in a copy of the tree until one fails."""
+    order = folder / "order.json"
+    order.write_text(json.dumps(list(limits)))
+    files = dict.fromkeys(test.partition("::")[0] for test in limits)
+    command = [sys.executable, "-m", "pytest", *PYTEST, "-x", "-p", "benchmarks.mutants", *files]
+    patience = 120 + 4 * sum(limits.values()) / TIMES
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(folder) | {"MUTANTS_ORDER": str(order)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            out, _ = process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return {"killer": "pytest", "timeout": True}
+    failed = [line for line in out.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    killed = process.returncode not in (0, 5)
+    return {"killer": (failed or ["pytest"])[0] if killed else ""}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
