@@ -98,7 +98,7 @@ def test_the_json_is_as_documented(sliced: Verdict) -> None:
     assert told["schema"] == JSON_SCHEMA
     assert (told["baseline"], told["candidate"]) == ("baseline", "new")
     page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text(encoding="utf-8")
-    section = page.split("### The fields")[1].split("\n#")[0]
+    section = page.split("### JSON fields")[1].split("\n#")[0]
     documented = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
     checks = [f"checks[].{name}" for name in CHECK_SCHEMA]
     counted = [name for name in documented if name.startswith("counted.")]

@@ -263,7 +263,7 @@ def _unique(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _examples(elements: pl.Series) -> list[str]:
-    return elements.head(_SAMPLE).unique(maintain_order=True).head(3).to_list()
+    return sorted(elements.head(_SAMPLE).unique())[:3]
 
 
 def from_relevance(

@@ -245,7 +245,8 @@ def describe(source: Source, role: str) -> str:
     if isinstance(source, str | os.PathLike):
         return masked(str(source))
     if hasattr(source, "read"):
-        return f"the {role} on {getattr(source, 'name', 'the open file')}"
+        name = getattr(source, "name", None)
+        return f"the {role} on {name if isinstance(name, str) else 'the open file'}"
     return f"the {role} {type(source).__name__}"
 
 
