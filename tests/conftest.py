@@ -87,6 +87,7 @@ SLOW = {
         "contracts/test_crowds.py::test_processes_that_are_spawned_after_an_evaluation",
         "contracts/test_import.py::test_everything_is_there_with_a_star_but_hides_no_builtin",
         "contracts/test_kills.py",
+        "contracts/test_messages.py::test_an_update_stores_messages_that_are_compared_from_then_on[workers]",
         "core/test_allocators.py",
         "core/test_forks.py",
         "engine/test_partitions.py::test_a_full_disk_is_said_to_be_full_and_nothing_is_left",
