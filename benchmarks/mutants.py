@@ -293,14 +293,15 @@ def difference(mutant: Mutant) -> str:
 
 
 def function_of(mutant: Mutant) -> str:
-    """Return the name of the function that a mutant changes; "" for code of the module."""
+    """Return the class and the function that a mutant changes; "" for code of the module."""
     tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
-    names = [
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, Function) and (node.lineno, node.end_lineno) == mutant.function
-    ]
-    return names[0] if names else ""
+    names = []
+    for node in ast.walk(tree):  # outer ones first
+        if isinstance(node, Function | ast.ClassDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first <= mutant.line <= cast("int", node.end_lineno):
+                names.append(node.name)
+    return ".".join(names)
 
 
 def place_of(path: str, function: str, change: str) -> tuple[str, str, str]:
@@ -865,7 +866,7 @@ def show(count: int, seed: int, only: str) -> None:
     for result in drawn:
         if result["status"] == "survived":
             mutant = Mutant(**_tuples(result["mutant"]))
-            print(f"\n{mutant.path}:{mutant.line}  {mutant.kind}  {function_of(mutant)}")
+            print(f"\n{mutant.path}:{mutant.line}  {mutant.kind}  {function_of(mutant)!r}")
             print(f"({result['tests']} tests, {result['way']})\n{result['difference']}")
     counts = Counter(result["status"] for result in drawn)
     kinds = Counter((result["mutant"]["kind"], result["status"]) for result in drawn)
