@@ -71,6 +71,7 @@ SLOW = {
         "engine/test_partitions.py::test_policies_hold_in_pieces[sorted-",
         "kernel/test_read_contiguous.py::test_queries_longer_and_shorter_than_a_batch[end-1]",
         "kernel/test_read_contiguous.py::test_queries_longer_and_shorter_than_a_batch[one-1]",
+        "kernel/test_read_contiguous.py::test_queries_longer_and_shorter_than_a_batch[one-2]",
         "stats/test_significance.py::test_wilcoxon_is_scipys[0.5-13]",
         "io/sources/test_spool.py::test_random_blanks_and_blocks",
         "io/test_batches.py::test_what_is_wrong_late_is_said_of_the_whole[sorted-",
