@@ -593,6 +593,8 @@ class Record:
             before = [line for line in lines if mutant.function[0] <= line < mutant.line]
             if not numbers and before:  # a line within a statement of several
                 numbers = lines[max(before)]
+            if not numbers and lines:  # executed by an import or by a thread of another library
+                numbers = set().union(*lines.values())
         return [self.tests[number] for number in sorted(numbers)]
 
     def digest(self, mutant: Mutant, killer: str) -> str:
