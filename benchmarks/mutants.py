@@ -886,10 +886,15 @@ def show(count: int, seed: int, only: str) -> None:
 
 
 def verify(count: int, seed: int, jobs: int, paths: list[str]) -> None:
-    """Judge mutants that workers have judged a second time, by pytest in a copy of the tree."""
+    """Judge survivors and killed mutants of workers again, by pytest in a copy of the tree."""
     known = record(jobs, paths)
-    results = [r for r in judged().values() if r["way"] == "worker"]
-    for result in random.Random(seed).sample(results, min(count, len(results))):
+    judged_by_workers = [r for r in judged().values() if r["way"] == "worker"]
+    survivors = [r for r in judged_by_workers if r["status"] == "survived"]
+    killed = [r for r in judged_by_workers if r["status"] != "survived"]
+    chance = random.Random(seed)
+    results = chance.sample(survivors, min(count // 2, len(survivors)))
+    results += chance.sample(killed, min(count - len(results), len(killed)))
+    for result in results:
         mutant = Mutant(**_tuples(result["mutant"]))
         limits = known.order(known.covering(mutant), mutant.path, Counter())
         again = judge_in_a_copy(mutant, limits)
