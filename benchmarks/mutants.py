@@ -8,7 +8,12 @@ A mutant is the source with one small change: `<` for `<=`, `+` for `-`, a const
 statement or a return value removed, two arguments swapped. `run` first records which lines every
 fast test executes, then draws mutants with a seed and runs the tests that execute the changed line,
 the fastest first, until one fails. Results are appended to `.mutants/results.jsonl`; `run` goes on
-where it was stopped. A mutant of a file that has changed since is judged again.
+where it was stopped. A mutant is judged again if its file has changed since, or the file of the
+test that killed it, or, if it survived, any test file that executes its line. `run` records only
+test files that have changed; after changes to `tests/support`, call `record`.
+
+Survivors that change nothing a caller can see are listed in `equivalent_mutants.toml`, each with
+the reason; they do not count.
 
 A worker imports and collects the tests once and then exchanges the `__code__` of the changed
 functions. Code that runs when it is imported, such as defaults and tables of modules, cannot be
@@ -42,6 +47,8 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -56,6 +63,7 @@ SOURCE = Path("src/rankframe")
 PACKAGES = ["kernel", "frames", "metrics", "stats", "analysis"]
 STORE = ROOT / ".mutants"
 COVERAGE, RESULTS = STORE / "coverage.pickle", STORE / "results.jsonl"
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 # A test may take so many seconds, and so many times as long as without a change.
 PATIENCE, TIMES = 20.0, 20.0
 MEMORY = 8 << 30
@@ -284,6 +292,31 @@ def difference(mutant: Mutant) -> str:
     return "\n".join(line for line in changed if not line.startswith("@@"))
 
 
+def function_of(mutant: Mutant) -> str:
+    """Return the class and the function that a mutant changes; "" for code of the module."""
+    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+    names = []
+    for node in ast.walk(tree):  # outer ones first
+        if isinstance(node, Function | ast.ClassDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first <= mutant.line <= cast("int", node.end_lineno):
+                names.append(node.name)
+    return ".".join(names)
+
+
+def place_of(path: str, function: str, change: str) -> tuple[str, str, str]:
+    """Return what tells one change from another, also after lines have moved."""
+    return path, function, "".join(change.split())
+
+
+def equivalent() -> dict[tuple[str, str, str], str]:
+    """Return the reasons why mutants are equivalent, by their places."""
+    entries = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutant", [])
+    return {
+        place_of(f"{SOURCE}/{e['file']}", e["function"], e["change"]): e["reason"] for e in entries
+    }
+
+
 def draw(count: int, seed: int, only: str = "") -> list[Mutant]:
     """Draw mutants at random from all of them, each as likely as any other."""
     paths = sorted(
@@ -394,15 +427,17 @@ class Worker:
         for test in tests:
             self.failed, self.skipped = "", False
             item = self.items[test]
-            start = time.perf_counter()
+            start = sum(os.times()[:4])
             following = self.items.get(tests[tests.index(test) + 1]) if test != tests[-1] else None
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            seconds[test] = time.perf_counter() - start
+            seconds[test] = sum(os.times()[:4]) - start
             if self.failed or self.skipped:
                 left_out.append((test, "failed" if self.failed else "skipped"))
         self.phase = None
         cov.stop()
-        data = cov.get_data()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tests may execute no line of the source
+            data = cov.get_data()
         lines = {
             str(Path(path).relative_to(ROOT)): data.contexts_by_lineno(path)
             for path in data.measured_files()
@@ -545,6 +580,8 @@ class Record:
     lines: dict[str, dict[int, set[int]]] = field(default_factory=dict)
     imported: dict[str, set[int]] = field(default_factory=dict)
     tests: list[str] = field(default_factory=list)
+    # of every test file
+    digests: dict[str, str] = field(default_factory=dict)
 
     def covering(self, mutant: Mutant) -> list[str]:
         """Return the tests that execute the line, or, if it is imported, any of its file."""
@@ -556,7 +593,16 @@ class Record:
             before = [line for line in lines if mutant.function[0] <= line < mutant.line]
             if not numbers and before:  # a line within a statement of several
                 numbers = lines[max(before)]
+            if not numbers and lines:  # executed by an import or by a thread of another library
+                numbers = set().union(*lines.values())
         return [self.tests[number] for number in sorted(numbers)]
+
+    def digest(self, mutant: Mutant, killer: str) -> str:
+        """Return a digest of the file of the killer, or of all files that execute the mutant."""
+        tests = [_test_of(killer)] if killer else self.covering(mutant)
+        files = {test.partition("::")[0] for test in tests}
+        text = "".join(self.digests.get(file, "") for file in sorted(files))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def order(self, tests: list[str], path: str, killers: Counter[str]) -> dict[str, float]:
         """Return the limits of tests in seconds, those first that find most in the least time."""
@@ -572,49 +618,54 @@ class Record:
         return {test: PATIENCE + TIMES * self.seconds[test] for test in ranked}
 
 
-def digest_of_tree() -> str:
-    """Return a digest of the source and the tests."""
-    digest = hashlib.sha256()
-    for folder in ("src", "tests", "conftest.py"):
-        base = ROOT / folder
-        for path in [base] if base.is_file() else sorted(base.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def record(jobs: int, paths: list[str], *, anew: bool = False) -> Record:
-    """Record which lines every fast test executes, unless the record of this tree is there."""
-    digest = digest_of_tree() + " ".join(paths)
+    """Record which lines every fast test executes, unless the record of its file is there.
+
+    A part of the record is about the tests of one file. It stays valid as long as the source, the
+    file and the names of its tests stay the same.
+    """
+    parts: dict[str, Any] = {}
     if COVERAGE.exists() and not anew:
-        stored, known = pickle.loads(COVERAGE.read_bytes())
-        if stored == digest:
-            return known
+        parts = pickle.loads(COVERAGE.read_bytes())
     STORE.mkdir(exist_ok=True)
     processes = [Process(paths) for _ in range(jobs)]
-    for process in processes:
-        process.start()
+    processes[0].start()
     files: dict[str, list[str]] = defaultdict(list)
     for test in processes[0].tests:
         files[test.partition("::")[0]].append(test)
-    waiting: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    for tests in files.values():
-        waiting.put(tests)
-    parts: list[Any] = []
+    source = hashlib.sha256()
+    for path in sorted((ROOT / SOURCE).rglob("*.py")):
+        source.update(path.read_bytes())
+    waiting: queue.SimpleQueue[tuple[str, list[str]]] = queue.SimpleQueue()
+    digests = {}
+    for file, tests in files.items():
+        names = "\n".join(tests).encode()
+        digest = hashlib.sha256(source.digest() + (ROOT / file).read_bytes() + names).hexdigest()
+        digests[file] = digest
+        if digest not in parts:
+            waiting.put((digest, tests))
 
     def work_off(process: Process) -> None:
         with tempfile.TemporaryDirectory() as folder, contextlib.suppress(queue.Empty):
             while True:
-                tests = waiting.get_nowait()
+                digest, tests = waiting.get_nowait()
                 target = Path(folder) / "part"
                 if "recorded" in process.ask(record=tests, to=str(target)):
-                    parts.append(pickle.loads(target.read_bytes()))
+                    parts[digest] = pickle.loads(target.read_bytes())
+                    COVERAGE.write_bytes(pickle.dumps(parts))
                 else:
                     print(f"{tests[0]}: its process has ended")
         process.stop()
 
     _in_threads(work_off, processes)
-    known = Record(imported=_imported_lines())
-    for seconds, left_out, lines in parts:
+    if not paths:
+        parts = {digest: parts[digest] for digest in digests.values() if digest in parts}
+    COVERAGE.write_bytes(pickle.dumps(parts))
+    known = Record(imported=_imported_lines(), digests=digests)
+    for digest in digests.values():
+        if digest not in parts:
+            continue
+        seconds, left_out, lines = parts[digest]
         known.left_out += left_out
         out = {test for test, _ in left_out}
         number = len(known.tests)
@@ -629,7 +680,6 @@ def record(jobs: int, paths: list[str], *, anew: bool = False) -> Record:
             for line, contexts in by_line.items():
                 for context in contexts:
                     held.setdefault(line, set()).update(numbers.get(context, ()))
-    COVERAGE.write_bytes(pickle.dumps((digest, known)))
     return known
 
 
@@ -664,35 +714,47 @@ def _in_threads(function: Any, processes: list[Process]) -> None:
 
 
 def judge_in_a_copy(mutant: Mutant, limits: dict[str, float]) -> dict[str, Any]:
-    """Run the tests by pytest in a copy of the tree that has the change."""
+    """Run the tests by pytest in a copy of the tree that has the change: first those nearby."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for entry in ROOT.iterdir():
             if entry.name in ("src", "tests", "conftest.py", "pyproject.toml"):
                 if entry.is_dir():
-                    ignored = shutil.ignore_patterns("__pycache__")
-                    shutil.copytree(entry, folder / entry.name, ignore=ignored, symlinks=True)
+                    shutil.copytree(entry, folder / entry.name, symlinks=True)
                 else:
                     shutil.copy(entry, folder / entry.name)
             elif entry.name not in (".venv", ".mutants"):
                 (folder / entry.name).symlink_to(entry)
         (folder / mutant.path).write_text(mutate(mutant)[1], encoding="utf-8")
-        order = folder / "order.json"
-        order.write_text(json.dumps(list(limits)))
-        command = [sys.executable, "-m", "pytest", *PYTEST, "-x", "-p", "benchmarks.mutants"]
-        patience = 120 + 4 * sum(limits.values()) / TIMES
-        with subprocess.Popen(
-            command, cwd=folder, env=environment(folder) | {"MUTANTS_ORDER": str(order)},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        ) as process:  # fmt: skip
-            try:
-                out, _ = process.communicate(timeout=patience)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return {"killer": "pytest", "timeout": True}
-        failed = [line for line in out.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        killed = process.returncode not in (0, 5)
-        return {"killer": (failed or ["pytest"])[0] if killed else ""}
+        package = f"tests/{mutant.path.split('/')[2]}/"
+        near = {test: limit for test, limit in limits.items() if test.startswith(package)}
+        rest = {test: limit for test, limit in limits.items() if test not in near}
+        for part in filter(None, (near, rest)):
+            answer = _run_in(folder, part)
+            if answer["killer"]:
+                return answer
+        return {"killer": ""}
+
+
+def _run_in(folder: Path, limits: dict[str, float]) -> dict[str, Any]:
+    """Run tests in a copy of the tree until one fails."""
+    order = folder / "order.json"
+    order.write_text(json.dumps(list(limits)))
+    files = dict.fromkeys(test.partition("::")[0] for test in limits)
+    command = [sys.executable, "-m", "pytest", *PYTEST, "-x", "-p", "benchmarks.mutants", *files]
+    patience = 120 + 4 * sum(limits.values()) / TIMES
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(folder) | {"MUTANTS_ORDER": str(order)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            out, _ = process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return {"killer": "pytest", "timeout": True}
+    failed = [line for line in out.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    killed = process.returncode not in (0, 5)
+    return {"killer": (failed or ["pytest"])[0] if killed else ""}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -744,6 +806,7 @@ def judge(mutant: Mutant, known: Record, process: Process, killers: Counter[str]
         "status": status,
         "killer": answer["killer"],
         "tests": len(limits),
+        "digest": known.digest(mutant, answer["killer"]),
         "way": way,
         "seconds": round(time.perf_counter() - start, 2),
         "difference": difference(mutant),
@@ -756,10 +819,14 @@ def run(count: int, seed: int, jobs: int, only: str, paths: list[str]) -> None:
     for test, what in known.left_out:
         if what == "failed":
             print(f"left out, since it fails without a change: {test}")
-    mutants, results = draw(count, seed, only), judged()
+    mutants, results, reasons = draw(count, seed, only), judged(), equivalent()
     waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
-        if mutant.key not in results:
+        place = place_of(mutant.path, function_of(mutant), difference(mutant))
+        result = results.get(mutant.key)
+        if place not in reasons and (
+            result is None or result.get("digest") != known.digest(mutant, result["killer"])
+        ):
             waiting.put(mutant)
     killers: Counter[str] = Counter()
     lock = threading.Lock()
@@ -782,14 +849,26 @@ def run(count: int, seed: int, jobs: int, only: str, paths: list[str]) -> None:
     show(count, seed, only)
 
 
+def _test_of(killer: str) -> str:
+    """Return the name of the test in "TEST (call)" and in "FAILED TEST - message"."""
+    return killer.removeprefix("FAILED ").removeprefix("ERROR ").partition(" - ")[0]
+
+
 def show(count: int, seed: int, only: str) -> None:
     """Print every survivor with its difference, then the figures."""
-    results = judged()
-    drawn = [results[mutant.key] for mutant in draw(count, seed, only) if mutant.key in results]
+    results, reasons = judged(), equivalent()
+    drawn = []
+    for mutant in draw(count, seed, only):
+        place = place_of(mutant.path, function_of(mutant), difference(mutant))
+        result = results.get(mutant.key)
+        if place in reasons:
+            drawn.append({"mutant": asdict(mutant), "status": "equivalent"})
+        elif result:
+            drawn.append(result)
     for result in drawn:
         if result["status"] == "survived":
-            mutant = result["mutant"]
-            print(f"\n{mutant['path']}:{mutant['line']}  {mutant['kind']}")
+            mutant = Mutant(**_tuples(result["mutant"]))
+            print(f"\n{mutant.path}:{mutant.line}  {mutant.kind}  {function_of(mutant)!r}")
             print(f"({result['tests']} tests, {result['way']})\n{result['difference']}")
     counts = Counter(result["status"] for result in drawn)
     kinds = Counter((result["mutant"]["kind"], result["status"]) for result in drawn)
@@ -800,16 +879,22 @@ def show(count: int, seed: int, only: str) -> None:
             *(f"{status} {n}" for (k, status), n in sorted(kinds.items()) if k == kind),
         )
     killed = counts["killed"] + counts["timeout"]
-    share = killed / max(len(drawn), 1)
+    share = killed / max(len(drawn) - counts["equivalent"], 1)
     print(f"\nseed {seed}: {len(drawn)} mutants, {counts['killed']} killed, {counts['timeout']} "
-          f"timeouts, {counts['survived']} survived: {share:.1%} noticed")  # fmt: skip
+          f"timeouts, {counts['survived']} survived, {counts['equivalent']} equivalent: "
+          f"{share:.1%} of those that are not equivalent noticed")  # fmt: skip
 
 
 def verify(count: int, seed: int, jobs: int, paths: list[str]) -> None:
-    """Judge mutants that workers have judged a second time, by pytest in a copy of the tree."""
+    """Judge survivors and killed mutants of workers again, by pytest in a copy of the tree."""
     known = record(jobs, paths)
-    results = [r for r in judged().values() if r["way"] == "worker"]
-    for result in random.Random(seed).sample(results, min(count, len(results))):
+    judged_by_workers = [r for r in judged().values() if r["way"] == "worker"]
+    survivors = [r for r in judged_by_workers if r["status"] == "survived"]
+    killed = [r for r in judged_by_workers if r["status"] != "survived"]
+    chance = random.Random(seed)
+    results = chance.sample(survivors, min(count // 2, len(survivors)))
+    results += chance.sample(killed, min(count - len(results), len(killed)))
+    for result in results:
         mutant = Mutant(**_tuples(result["mutant"]))
         limits = known.order(known.covering(mutant), mutant.path, Counter())
         again = judge_in_a_copy(mutant, limits)

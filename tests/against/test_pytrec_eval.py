@@ -78,14 +78,14 @@ def assert_same(ours: Table, theirs: Table, pairs: dict[str, str]) -> None:
     assert not different
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_same_values_as_trec_eval(case: Case) -> None:
     ours = case.values(set(PAIRS.values()))
     assert_same(ours, trec_eval(case, all_measures()), PAIRS)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_same_values_at_relevance_level_2(case: Case) -> None:
     ours = case.values(set(PAIRS.values()), rel=2)

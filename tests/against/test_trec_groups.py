@@ -22,7 +22,7 @@ def assert_same(judgments: Path, run: Path, kind: RelFormat, names: str, **how: 
     assert {row.pop("query_id"): row for row in found.to_dicts()} == theirs
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(15))
 def test_same_values_of_preferences(seed: int, tmp_path: Path) -> None:
     chance = Random(seed)
     judgments = written_rows(random_rows(chance), tmp_path / "prefs.txt")
@@ -38,7 +38,7 @@ def graded(chance: Random, lowest: int) -> Rows:
     return list(rows.values())
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_same_values_of_qrels_read_as_preferences(seed: int, tmp_path: Path) -> None:
     chance = Random(seed)
     judgments = written_rows(graded(chance, 0), tmp_path / "qrels.txt", subgroups=False)
@@ -46,7 +46,7 @@ def test_same_values_of_qrels_read_as_preferences(seed: int, tmp_path: Path) -> 
     assert_same(judgments, run, "qrels_prefs", "all_prefs")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(15))
 def test_same_averages_over_groups(seed: int, tmp_path: Path) -> None:
     chance = Random(seed)
     judgments = written_rows(graded(chance, -1), tmp_path / "qrels.txt", subgroups=False)

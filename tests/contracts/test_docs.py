@@ -26,9 +26,6 @@ PAGES = [
     ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-every_page = pytest.mark.parametrize(
-    "page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix()
-)
 
 
 def make(root: Path, *flags: str, code: str = "make.main()") -> tuple[int, str]:
@@ -118,31 +115,32 @@ def anchors(page: Path) -> set[str]:
     return named | set(re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-@every_page
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in links(page.read_text(encoding="utf-8")):
-        if "://" in link:
-            continue
-        path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
-        assert target.exists(), link
-        assert not anchor or anchor in anchors(target), link
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for link in links(page.read_text(encoding="utf-8")):
+            if "://" in link:
+                continue
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page}: {link}"
+            assert not anchor or anchor in anchors(target), f"{page}: {link}"
 
 
-@every_page
-def test_the_files_that_a_page_names_are_there(page: Path) -> None:
+def test_the_files_that_a_page_names_are_there() -> None:
     rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
-    for name in re.findall(r"`([a-z_./]+/[a-z_]+\.pyi?)`", page.read_text(encoding="utf-8")):
-        within = SOURCE if name.split("/")[0] in rooms else ROOT
-        assert (within / name).exists(), name
+    for page in PAGES:
+        for name in re.findall(r"`([a-z_./]+/[a-z_]+\.pyi?)`", page.read_text(encoding="utf-8")):
+            within = SOURCE if name.split("/")[0] in rooms else ROOT
+            assert (within / name).exists(), f"{page}: {name}"
 
 
-@every_page
-def test_the_names_that_a_page_uses_are_public(page: Path) -> None:
-    for name in re.findall(r"\brf\.(\w+(?:\.\w+)?)", page.read_text(encoding="utf-8")):
-        first, _, second = name.partition(".")
-        assert first in dir(rf), name
-        assert not second or hasattr(getattr(rf, first), second), name
+def test_the_names_that_a_page_uses_are_public() -> None:
+    public = {*dir(rf)}
+    for page in PAGES:
+        for name in re.findall(r"\brf\.(\w+(?:\.\w+)?)", page.read_text(encoding="utf-8")):
+            first, _, second = name.partition(".")
+            assert first in public, f"{page}: {name}"
+            assert not second or hasattr(getattr(rf, first), second), f"{page}: {name}"
 
 
 def test_every_page_has_its_place_on_the_site() -> None:

@@ -102,6 +102,13 @@ def test_new_values_are_the_same_by_bits_and_by_sorting(
         met[list_] |= mine
 
 
+def test_new_values_where_there_are_more_than_bits_of_a_number() -> None:
+    values = Values.from_series(pl.Series("v", [f"{number:02}" for number in range(70)]))
+    docs = np.array([*range(70), 3, 69])
+    found = ListedValues(values, np.zeros(72, np.int64), docs).new()
+    assert found.tolist() == [1] * 70 + [0, 0]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_divergence_has_the_same_bits_whatever_the_table_and_the_order_of_rows(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -81,11 +81,23 @@ def test_the_fingerprint_sees_groups_grades_and_weights_in_any_order() -> None:
     assert len(prints | {str(judged(other).fingerprint) for other in others}) == 5
 
 
+def test_the_fingerprint_sees_the_smallest_grades_but_no_minus_zero() -> None:
+    prints = []
+    for grade in (0.0, -0.0, 1e-20, 2e-20):
+        # the same document has a larger grade for another group
+        table = TABLE.with_columns(relevance=pl.Series([1.0, grade, 0.0, 2.0, 3.0, 1.0]))
+        prints.append(str(judged(table).fingerprint))
+    assert prints[0] == prints[1]
+    assert len({*prints}) == 3
+
+
 def test_keys_that_are_equal_by_chance() -> None:
-    table = hashed(TABLE.lazy()).collect().with_columns(_key=pl.lit(7, pl.UInt64))
-    found, expected = index_judgments(table)[0], judged(TABLE)
-    assert documents(found) == documents(expected)
-    assert about(found) == about(expected)
+    # also where only queries differ
+    for rows in (TABLE, TABLE.filter(doc_id="a")):
+        table = hashed(rows.lazy()).collect().with_columns(_key=pl.lit(7, pl.UInt64))
+        found, expected = index_judgments(table)[0], judged(rows)
+        assert documents(found) == documents(expected)
+        assert about(found) == about(expected)
 
 
 def test_numbers_of_no_group_at_all() -> None:

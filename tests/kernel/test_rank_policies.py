@@ -218,7 +218,7 @@ _scores = st.one_of(
 _docs = st.one_of(st.integers(0, 20).map(str), st.text(min_size=1, max_size=3))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(st.tuples(st.sampled_from("pqrst"), _docs), _scores, min_size=1, max_size=40),
     st.sampled_from(["doc_desc", "doc_asc", "as_given"]),

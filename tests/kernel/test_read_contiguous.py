@@ -70,7 +70,7 @@ def batches(source: object) -> Batches:
     return Batches(scanned, comparable(scanned)[0])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=30), st.sampled_from([1, 2, 3, 7, 50]))
 def test_every_row_is_taken_once_with_all_others_of_its_query(
     lengths: list[int], rows: int

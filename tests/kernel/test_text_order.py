@@ -45,6 +45,14 @@ def test_ids_that_differ_late_or_only_in_length_are_put_in_order(tail: str) -> N
     assert [texts[at] for at in order] == sorted(texts, key=str.encode)
 
 
+@pytest.mark.parametrize("shared", range(13))
+def test_ids_that_differ_in_one_bit_of_a_byte_are_put_in_order(shared: int) -> None:
+    for low, high in ("bc", "bj", "ac", "!a"):
+        # what follows is in the other order
+        texts = [f"{'x' * shared}{high}0", f"{'x' * shared}{low}1"]
+        assert text_order(pl.Series(texts)).tolist() == [1, 0]
+
+
 segments = st.lists(
     st.lists(st.text("ab\0\x7f9é😀", max_size=14), unique=True, min_size=1, max_size=5), max_size=9
 )

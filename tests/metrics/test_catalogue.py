@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 import pytest
 
@@ -23,6 +25,13 @@ def test_by_hand() -> None:
     assert found["entropy@2"] == pytest.approx(1.3709505944546687, abs=1e-15)
     # Two of three pairs of lists have a in common, and so has the third: each half of two places.
     assert found["personalisation@2"] == 0.5
+
+
+def test_entropy_of_few_documents() -> None:
+    three_and_one = {"u": ["a"], "v": ["a"], "w": ["a"], "x": ["b"]}
+    expected = 3 / 4 * math.log2(4 / 3) + 1 / 4 * math.log2(4)
+    assert rf.evaluate(None, three_and_one, "entropy")["entropy"] == pytest.approx(expected)
+    assert rf.evaluate(None, {"u": ["a"], "v": ["a"]}, "entropy")["entropy"] == 0
 
 
 def test_other_catalogues() -> None:

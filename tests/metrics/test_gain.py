@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.support.oracles import NOTHING_GAINED, Case, about, cases, value
+from tests.support.oracles import NOTHING_GAINED, Case, about, cases, one_list, value
 
 GRADES = [3, 2, 3, 0, 1, 2, 0, 1, 0, 3]
 BURGES = "gain=exp2"
@@ -212,12 +212,9 @@ ZERO = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("metric", ZERO)
 @pytest.mark.parametrize(("grades", "missing"), NOTHING_GAINED)
-def test_without_a_gain_the_value_is_zero(
-    metric: str, grades: list[int | None], missing: list[int]
-) -> None:
-    assert value(metric, grades, missing) == 0
+def test_without_a_gain_the_value_is_zero(grades: list[int | None], missing: list[int]) -> None:
+    assert one_list(grades, missing).values(ZERO)["q"] == dict.fromkeys(ZERO, 0)
 
 
 @pytest.mark.parametrize(

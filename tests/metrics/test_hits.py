@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankframe as rf
-from tests.support.oracles import NOTHING_HIT, Case, Ranking, about, cases, value
+from tests.support.oracles import NOTHING_HIT, Case, Ranking, about, cases, one_list, value
 
 # Relevant at ranks 1 and 4, rank 3 not judged; one more relevant was not retrieved: R = 3, n = 5.
 LIST, MISSING = [1, 0, None, 2, 0], [1, 0]
@@ -98,12 +98,9 @@ def test_values_by_definition(case: Case) -> None:
     )
 
 
-@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(("grades", "missing"), NOTHING_HIT)
-def test_without_a_hit_the_value_is_zero(
-    metric: str, grades: list[int | None], missing: list[int]
-) -> None:
-    assert value(metric, grades, missing) == 0
+def test_without_a_hit_the_value_is_zero(grades: list[int | None], missing: list[int]) -> None:
+    assert one_list(grades, missing).values(METRICS)["q"] == dict.fromkeys(METRICS, 0)
 
 
 @pytest.mark.parametrize(

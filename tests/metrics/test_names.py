@@ -233,6 +233,8 @@ def test_what_cannot_be_read_is_refused(name: str, refusal) -> None:
         ("rbp(p=0)", "p must be strictly between 0 and 1, not 0"),
         ("rbp(p=1)", "p must be strictly between 0 and 1, not 1"),
         ("rbp(p=-0.5)", "p must be strictly between 0 and 1, not -0.5"),
+        ("trec_rbp(p=1)", "p must be strictly between 0 and 1, not 1"),
+        ("trec_rbp_resid(p=0)", "p must be strictly between 0 and 1, not 0"),
         ("rbp_residual(p=1.5)", "p must be strictly between 0 and 1, not 1.5"),
         ("f(beta=0)", "beta must be strictly between 0 and 1e+100, not 0"),
         ("set_f(x=-1)", "x must be strictly between 0 and 1e+100, not -1"),

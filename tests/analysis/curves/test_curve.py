@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -233,6 +234,19 @@ def test_every_kind_of_curve_is_drawn_unless_there_are_too_many(
     drawing = html.split("</svg>")[0] + "</svg>"
     if lines:
         read_page(drawing)
+
+
+def corners(points: Curve) -> list[float]:
+    """Return where the drawing of a curve begins and ends, across and down."""
+    (line,) = re.findall(r'<polyline points="([^"]+)"', points._repr_html_())
+    across, down = np.array([pair.split(",") for pair in line.split()], np.float64).T
+    return [across.min(), across.max(), down.min(), down.max()]
+
+
+def test_a_curve_over_cutoffs_fills_its_drawing() -> None:
+    shares = Curve.from_points(pl.DataFrame({"fpr": [0.0, 1.0], "tpr": [0.0, 1.0]}))
+    cutoffs = Curve.from_points(pl.DataFrame({"k": [2, 3, 5], "value": [0.5, 0.3, 0.7]}))
+    assert corners(cutoffs) == corners(shares)
 
 
 def test_no_points_are_no_drawing() -> None:

@@ -53,7 +53,7 @@ def random_runs(seed: int) -> dict[str, Run]:
     }
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_as_defined(seed: int, weighted: bool) -> None:
     runs = random_runs(seed)
