@@ -41,7 +41,8 @@ def test_markdown_against_a_baseline() -> None:
 | A & 50% | **0.6354**<sup>†</sup> | 6.5833<sup>†</sup> |
 | x\\|{y} | 0.3750 | **5.5000** |
 
-Best in bold; † differs from bm25_v1 (corrected p below 0.05; test: t; correction: holm)."""
+Best in bold; † differs from bm25_v1 (corrected p below 0.05; test: t, hypothesis: equal means; \
+correction: holm)."""
     )
 
 
@@ -56,8 +57,8 @@ def test_markdown_of_every_pair_names_systems_by_letters() -> None:
 | (b) A & 50% | **0.6354**<sup>ac</sup> | 6.5833<sup>ac</sup> |
 | (c) x\\|{y} | 0.3750<sup>b</sup> | **5.5000**<sup>b</sup> |
 
-Best in bold; letters name the systems that it differs from (corrected p below 0.1; test: sign; \
-correction: bh)."""
+Best in bold; letters name the systems that it differs from (corrected p below 0.1; test: \
+sign, hypothesis: as many wins as losses; correction: bh)."""
     )
 
 
@@ -67,7 +68,7 @@ def test_latex_against_a_baseline() -> None:
         r"\centering",
         (
             r"\caption{Best in bold; $\dagger$ differs from bm25\_v1 "
-            r"(corrected p below 0.05; test: t; correction: holm).}"
+            r"(corrected p below 0.05; test: t, hypothesis: equal means; correction: holm).}"
         ),
         r"\begin{tabular}{lrr}",
         r"\toprule",

@@ -36,7 +36,10 @@ def test_repr_shows_values_and_what_was_counted(result: rf.Result) -> None:
         "  map      0.3125  0.0000 to 1.0000  4 queries",
         "  ndcg@10  0.3699  0.0000 to 1.0000  4 queries",
         "  lag      0.5000  0.0000 to 1.0000  2 queries",
-        ("  Warning: 50% of the judged queries are not in the run. They score 0 [queries_missing]"),
+        (
+            "  Warning: 50.0% of the judged queries are not in the run. They score 0 "
+            "[queries_missing]"
+        ),
         (
             "  4 queries evaluated, 2 missing from the run, 1 without relevant documents, "
             "42% of the top 10 judged"

@@ -90,7 +90,7 @@ def test_every_input_gives_the_same_numbers(ending: str, limit: str | None, tmp_
 
 def test_an_open_file_gives_the_same_numbers(tmp_path: Path) -> None:
     text = io.BytesIO(INPUTS["items"].write_csv().encode())
-    sides = {"train": INPUTS["train"], "items": INPUTS["items"]}
+    sides: dict[str, Any] = {"train": INPUTS["train"], "items": INPUTS["items"]}
     metrics = "diversity(by=price)@3"
     expected = rf.evaluate(INPUTS["qrels"], INPUTS["run"], metrics, **sides, items_by="price")
     sides["items"] = text

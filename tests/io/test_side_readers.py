@@ -114,7 +114,7 @@ def test_rows_that_polars_panics_over_are_not_left_out(tmp_path: Path, limit: st
         rows = {"query_id": query, "doc_id": list(docs), "score": list(docs.values())}
         pl.DataFrame(rows).write_delta(tmp_path / "run", mode="append")
     whole = pl.scan_delta(tmp_path / "run")
-    assert rf.evaluate(QRELS, whole, "ndcg@2", max_memory=limit)["ndcg@2"] > 0
+    assert (rf.evaluate(QRELS, whole, "ndcg@2", max_memory=limit)["ndcg@2"] or 0) > 0
     file = next((tmp_path / "run").glob("*.parquet"))
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(RankframeError, match="damaged"):

@@ -102,9 +102,9 @@ def test_lists_are_equally_long_in_training_and_use(seed: int) -> None:
         options["ranks"] = "kept"
     if rng.random() < 0.6:
         options["depth"] = rng.choice([2, 3, 5])
-    runs: list[Run] = []
+    runs: list[dict[str, dict[str, float]]] = []
     for _ in range(2):
-        run: dict[str, dict[str, float]] = {"q3": {"a#1": 1.0}}
+        run = {"q3": {"a#1": 1.0}}
         for query in ("q1", "q2", "q4"):
             if rng.random() < 0.85:
                 docs = rng.sample([f"{unit}#{n}" for unit in "abcdef" for n in range(3)], 9)

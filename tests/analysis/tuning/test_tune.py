@@ -436,7 +436,7 @@ QRELS, RUNS = data(1)
         ({"grid": {"k": []}}, "has numbers to try for 'k', not []"),
         ({"grid": {"k": ["a"]}}, "has numbers to try for 'k'"),
         ({"grid": {"k": [-5]}}, "k must be"),
-        ({"grid": [1]}, "has values by the names of parameters"),
+        ({"grid": [1]}, "grid maps parameters of fusion to values"),
         ({"folds": 1}, "folds must be a whole number of at least 2"),
         ({"folds": 18}, "folds=18 is more than there are queries to tune by: 17 queries"),
         ({"folds": 2, "methods": "mapfuse"}, "mapfuse is trained: it needs at least 3 folds"),

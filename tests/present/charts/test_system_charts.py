@@ -35,7 +35,7 @@ def test_a_matrix_has_both_ways_of_every_pair() -> None:
     assert cells["bad", "good"] == ("-" + cells["good", "bad"][0][1:], "worse")
     assert cells["good", "same"] == ("+0.0000", "not significant")
     assert "40 queries" in said(chart)
-    assert "test: sign, correction: holm" in said(chart)
+    assert "test: sign, hypothesis: as many wins as losses, correction: holm" in said(chart)
 
 
 def test_where_lower_is_better_less_is_better() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypedDict
-
-import polars as pl
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 from rankframe.core.columns import RANK
 from rankframe.core.options import (
@@ -23,6 +21,9 @@ from rankframe.core.options import (
     option,
     same_option,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class FusionPolicies(Options):
     @property
     def within_depth(self) -> pl.Expr:
         """Return which rows have no rank beyond the depth."""
+        import polars as pl  # noqa: PLC0415 (options are imported by every command)
+
         return (pl.col(RANK) <= self.depth).fill_null(value=True)
 
 
