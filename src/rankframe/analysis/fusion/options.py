@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
-from rankframe.core.columns import RANK
 from rankframe.core.options import (
     COUNT,
     Duplicates,
@@ -78,7 +77,10 @@ class FusionPolicies(Options):
     @property
     def within_depth(self) -> pl.Expr:
         """Return which rows have no rank beyond the depth."""
-        import polars as pl  # noqa: PLC0415 (options are imported by every command)
+        # Options are imported by every command, also for its help alone.
+        import polars as pl  # noqa: PLC0415
+
+        from rankframe.core.columns import RANK  # noqa: PLC0415
 
         return (pl.col(RANK) <= self.depth).fill_null(value=True)
 
