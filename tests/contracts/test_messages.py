@@ -33,7 +33,8 @@ def run(tmp_path: Path) -> Run:
     ) -> tuple[int, str]:
         (tests / "test_read.py").write_text(TEST.format(columns=columns, word=word))
         command = [sys.executable, "-m", "pytest", "-p", "tests.support.messages", "--rootdir", "."]
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        options = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+        environment = {**os.environ, **options, "PYTHONPATH": f"{ROOT}"}
         done = subprocess.run(
             [*command, *args], cwd=tmp_path, env=environment, capture_output=True, check=False
         )
