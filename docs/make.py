@@ -11,6 +11,7 @@ import argparse
 import os
 import subprocess
 import sys
+import warnings
 from importlib.util import find_spec
 
 import make_caveats
@@ -22,6 +23,8 @@ import make_metrics
 import make_reference
 import make_results
 from generated import DOCS, ROOT, stale, write
+
+import rankframe
 
 MAKERS = (
     make_metrics,
@@ -45,6 +48,8 @@ def main() -> None:
         site()
         return
     check = asked.check
+    # Examples are small: their caveats say nothing of the pages.
+    warnings.filterwarnings("ignore", category=rankframe.RankframeWarning)
     # One after the other: the next one may write into the same page.
     changed = [
         path.relative_to(ROOT).as_posix()

