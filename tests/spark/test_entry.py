@@ -249,7 +249,8 @@ def test_spark_connect_gives_the_same_bits_and_errors(tmp_path: Path) -> None:
     run.mkdir(parents=True)
     pl.DataFrame({"doc_id": ["a"], "score": [1.0]}).write_parquet(run / "a.parquet")
     settings = f"shop, folder = {str(SHOP)!r}, {str(tmp_path)!r}\n"
-    said = in_another_process(settings + CONNECT, SPARK_LOCAL_IP="127.0.0.1")
+    python = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    said = in_another_process(settings + CONNECT, **python)
     *_, error, padded = said.splitlines()
     assert error.startswith("DuplicateError run has 5 duplicate (query_id, doc_id)")
     assert padded == "[('007', 1.0), ('7', 0.0)]"
