@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.core.errors import MissingColumnError
+from rankframe.core.errors import MissingColumnError, OptionError
 
 METRICS = [
     "precision@3", "recall@3", "hit_rate@2", "mrr", "mrr@2", "map", "map@3", "ndcg@3", "ndcg",
@@ -112,3 +112,10 @@ def test_the_ledger_says_between_which_values_the_order_of_ties_decides(
     notes = ledger.filter(item="caveat_ties")["note"].to_list()
     assert any("is between" in note for note in notes) == bool(bounds)
     assert not bounds or notes[0].endswith(bounds)
+
+
+def test_without_judgments_no_grades_order_ties() -> None:
+    run = {"q": {"a": 1.0, "b": 1.0}}
+    for frame in (rf.retrieved, rf.exposure):
+        with pytest.raises(OptionError, match="best"):
+            frame(run, ties="best")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Unpack
+from typing import Unpack, get_args
 
 import polars as pl
 
@@ -32,6 +32,7 @@ from rankframe.core.options import (
     Policies,
     RetrieveOptions,
     Storage,
+    Ties,
     check_list,
     is_count,
     is_number,
@@ -197,6 +198,7 @@ def retrieved(
     └──────────┴────────┴──────┴───────┴────────────┴───────┘
     """
     policies = Policies.from_options(options)
+    _refuse_order_of_grades(policies)
     if k is not None:
         COUNT.refuse("k", k)
     judgments = None
@@ -247,6 +249,12 @@ class _FrameParts:
     def add(self, batch: Batch) -> None:
         """Add the frame of a batch."""
         self.parts.append(self._make_frame(batch))
+
+
+def _refuse_order_of_grades(policies: Policies) -> None:
+    """Refuse orders of ties by grade, where no judgments decide the ranks."""
+    if policies.ties not in get_args(Ties):
+        raise OptionError.choice("ties", policies.ties, get_args(Ties))
 
 
 def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
@@ -372,6 +380,7 @@ def exposure(
     if k is not None:
         COUNT.refuse("k", k)
     policies = Policies.from_options(options)
+    _refuse_order_of_grades(policies)
     scanned = open_run(run, policies, columns)
     side_inputs = SideInputs(policies, columns)
     trained = side_inputs.train

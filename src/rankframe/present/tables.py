@@ -43,7 +43,8 @@ def ledger_table(ledger: pl.DataFrame) -> Table:
             number_cell(values[name], count_text(values[name])) if name in values else Cell("")
             for name in systems
         ]
-        notes = [f"{system}: {note}" for system, note in entries.select("system", "note").rows()]
+        named = entries.select("system", "note").rows()  # allowed: a ledger
+        notes = [f"{system}: {note}" for system, note in named]
         if entries["note"].n_unique() == 1:
             notes = [entries["note"][0]]
         rows.append([str(item), *cells, Cell("; ".join(notes), tone="muted")])
