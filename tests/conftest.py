@@ -58,6 +58,15 @@ SLOW = {
         "io/sources/test_arrow_tables.py::test_in_pieces_too",
         "io/test_list_columns.py::test_the_same_bits_as_the_long_form[True-8MB]",
         "io/test_roll_up.py::test_all_forms_layouts_and_pieces_give_the_same_bits[kept]",
+        "engine/test_agree.py::test_policies_hold_in_pieces[{'k_max'",
+        "engine/test_agree.py::test_policies_hold_in_pieces[{'missing'",
+        "engine/test_partitions.py::test_policies_hold_in_pieces[scattered-{'judged_only'",
+        "engine/test_partitions.py::test_policies_hold_in_pieces[scattered-{'missing'",
+        "engine/test_partitions.py::test_policies_hold_in_pieces[scattered-{'no_relevant'",
+        "engine/test_partitions.py::test_policies_hold_in_pieces[scattered-{'rel'",
+        "engine/test_partitions.py::test_files_give_the_same_bits_and_count_every_row_once[300]",
+        "io/test_roll_up.py::test_all_forms_layouts_and_pieces_give_the_same_bits[renumbered]",
+        "io/test_list_columns.py::test_the_same_bits_as_the_long_form[False-8MB]",
     ),
     "many rounds": (
         "analysis/test_unjudged.py::test_scenarios_by_brute_force[1",
@@ -80,6 +89,33 @@ SLOW = {
         "stats/test_bootstrap.py::test_poisson_weights_have_mean_and_variance_1",
         "stats/test_gaps.py::test_intervals_cover_where_there_is_no_gap",
         "stats/test_ordered_values.py::test_intervals_cover_at_least_as_often_as_they_say",
+        "analysis/fusion/test_trained_lengths.py::test_lists_are_equally_long_in_training_and_use[1",
+        "analysis/fusion/test_trained_lengths.py::test_lists_are_equally_long_in_training_and_use[2",
+        "analysis/fusion/test_trained_lengths.py::test_lists_are_equally_long_in_training_and_use[3",
+        "analysis/test_compare.py::test_what_no_number_of_permutations_can_show_is_said",
+        "engine/test_document_metrics.py::test_counted_plainly_wherever_rows_are",
+        "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give[scattered-beyond",
+        "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give[scattered-dates",
+        "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give[scattered-huge",
+        "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give[scattered-large",
+        "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give[scattered-other",
+        "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give[scattered-small",
+        "engine/test_partitions.py::test_rows_out_of_order_between_the_probes_are_noticed",
+        "engine/test_partitions.py::test_the_number_of_pieces_has_a_limit",
+        "engine/test_partitions.py::test_values_go_to_the_output_as_they_come[True]",
+        "frames/test_exposure.py::test_gap_by_definition_wherever_rows_are",
+        "io/sources/test_spool.py::test_the_same_table_as_whole[comments_first",
+        "io/sources/test_spool.py::test_the_same_table_as_whole[early_ranks",
+        "io/sources/test_spool.py::test_the_same_table_as_whole[mark",
+        "io/sources/test_spool.py::test_the_same_table_as_whole[more",
+        "io/sources/test_spool.py::test_the_same_table_as_whole[ranks",
+        "io/sources/test_spool.py::test_the_same_table_as_whole[text",
+        "io/test_batches.py::test_what_is_wrong_late_is_said_of_the_whole[scattered-NaN",
+        "io/test_batches.py::test_what_is_wrong_late_is_said_of_the_whole[scattered-infinity",
+        "io/test_batches.py::test_what_is_wrong_late_is_said_of_the_whole[scattered-null",
+        "io/test_lists.py::test_key_is_called_once_for_each_element_of_many_lists",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[run-.json.bz2]",
+        "stats/test_randomisation.py::test_tukey_is_close_to_the_studentised_range",
     ),
     "crowds, forks and other processes": (
         "cli/test_app.py::test_a_reader_that_leaves_early_is_no_error",
@@ -88,7 +124,8 @@ SLOW = {
         "contracts/test_crowds.py::test_processes_that_are_spawned_after_an_evaluation",
         "contracts/test_import.py::test_everything_is_there_with_a_star_but_hides_no_builtin",
         "contracts/test_kills.py",
-        "contracts/test_messages.py::test_an_update_stores_messages_that_are_compared_from_then_on[workers]",
+        "contracts/test_messages.py::test_an_update",
+        "contracts/test_messages.py::test_messages_of_tests_that_are_gone",
         "core/test_allocators.py",
         "core/test_forks.py",
         "engine/test_partitions.py::test_a_full_disk_is_said_to_be_full_and_nothing_is_left",
@@ -96,6 +133,9 @@ SLOW = {
         "trec_eval/test_lines.py::test_a_full_disk_is_said_in_one_line",
         "trec_eval/test_lines.py::test_a_reader_that_leaves_early_is_no_error",
         "trec_eval/test_lines.py::test_lines_stay_in_order_on_the_way_to_a_file",
+        "contracts/test_import.py::test_a_name_brings_what_it_needs",
+        "trec_eval/test_lines.py::test_bad_files_end_with_one_line",
+        "trec_eval/test_lines.py::test_long_options_may_be_cut_short",
     ),
     "servers and networks": (
         "io/sources/test_databases.py::test_the_password_is_nowhere_in_what_is_made",
@@ -131,6 +171,11 @@ SLOW = {
         "present/report/test_report.py::test_a_verdict_on_every_run_beside_the_baseline",
         "present/report/test_report.py::test_of_many_queries_curves_are_of_a_sample",
         "present/report/test_report.py::test_the_same_data_gives_the_same_page",
+        "analysis/test_caveats.py::test_the_first_screen_of_a_report_says_it",
+        "cli/test_report.py::test_a_page_has_a_verdict_titles_and_its_command",
+        "metrics/test_metric.py::test_a_report_is_about_it_in_its_direction",
+        "present/report/test_report.py::test_every_input_is_read_once",
+        "present/report/test_report.py::test_one_run_alone_has_a_page_too",
     ),
     "oracles that compile themselves": (
         "against/test_ranx.py",
@@ -268,8 +313,13 @@ def raised(function: Callable[..., object], *args: object, **options: object) ->
 
 @pytest.fixture
 def set_batch_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Read runs in batches of so many rows."""
-    return lambda rows: monkeypatch.setattr(reading, "BATCH_ROWS", rows)
+    """Read runs in batches of so many rows, however small they are."""
+
+    def set_rows(rows: int) -> None:
+        monkeypatch.setattr(reading, "SMALL_INPUT", 0)
+        monkeypatch.setattr(reading, "BATCH_ROWS", rows)
+
+    return set_rows
 
 
 @pytest.fixture

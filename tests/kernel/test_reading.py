@@ -49,12 +49,14 @@ def source(run: pl.DataFrame) -> Batches:
 
 @pytest.mark.parametrize("poor", [None, *POOR_HASHES])
 @pytest.mark.parametrize("layout", ["sorted", "grouped", "scattered"])
+@pytest.mark.parametrize("small", [True, False])
 def test_every_query_comes_once_with_all_of_its_rows(
-    layout: str, poor: str | None, set_batch_rows, set_hash
+    small: bool, layout: str, poor: str | None, set_batch_rows, set_hash
 ) -> None:
     if poor is not None:
         set_hash(POOR_HASHES[poor])
-    set_batch_rows(16)
+    if not small:
+        set_batch_rows(16)
     run = layouts(run_of(60, 5))[layout]
     done: list[int] = []
     found = read_batches(source(run), Collected, done.append)

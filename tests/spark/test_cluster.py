@@ -26,10 +26,13 @@ from tests.conftest import FEW_KILLS, SMALL
 from tests.support.spark_job import FEW, METRICS
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'rankframe[spark]'")
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("java") or os.environ.get("JAVA_HOME")),
-    reason="Spark needs Java, which is not installed (Debian: default-jre-headless)",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (shutil.which("java") or os.environ.get("JAVA_HOME")),
+        reason="Spark needs Java, which is not installed (Debian: default-jre-headless)",
+    ),
+]
 
 PATIENCE = 240  # seconds that anything may take, on a busy machine
 LOOPBACK = "127.0.0.1"

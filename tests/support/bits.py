@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
+from unittest.mock import patch
 
 import polars as pl
 
 import rankframe as rf
 from rankframe.core.options import Test
+from rankframe.kernel import reading
 from tests.support.pieces import MICRO, in_pieces, shop_like
 
 METRICS: list[str | pl.Expr] = [
@@ -122,7 +124,10 @@ def evaluations(folder: Path, *, every: bool = False) -> dict[str, str]:
             for which, pieces in enumerate(PIECES):
                 if not every and (at + nth + which) % len(PIECES):
                     continue
-                one = in_pieces(truth, ranked, pieces, METRICS, order="score")
+                # Every second order is read in batches, the others whole.
+                small = 0 if nth % 2 else reading.SMALL_INPUT
+                with patch.object(reading, "SMALL_INPUT", small):
+                    one = in_pieces(truth, ranked, pieces, METRICS, order="score")
                 found[f"{form}, {order}, {pieces} pieces"] = of_result(one)
     return found
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'rankframe[spark]'")
 MARKS = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         not (shutil.which("java") or os.environ.get("JAVA_HOME")),
         reason="Spark needs Java, which is not installed (Debian: default-jre-headless)",

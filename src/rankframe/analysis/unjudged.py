@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, reduce
 from operator import add
@@ -22,6 +21,7 @@ from rankframe.analysis.systems import Systems
 from rankframe.core.arrays import Flags, Floats
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE
 from rankframe.core.options import Policies
+from rankframe.core.threads import map_blocks
 from rankframe.engine.accumulator import average_values
 from rankframe.engine.judged_metrics import (
     check_grades,
@@ -34,7 +34,6 @@ from rankframe.engine.plan import Plan, compute_values, copy_values
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import RunMatches, WithHoles, unlisted_holes
 from rankframe.io.queries import Attributes, QueryAttributes
-from rankframe.kernel.reading import workers
 from rankframe.kernel.segments import number_segments, query_blocks, sort_order
 from rankframe.metrics.gain import discounted, gain_of
 from rankframe.metrics.names import Metric
@@ -295,8 +294,7 @@ class _Unjudged:
             if plan.whole_input
             else query_blocks(part.starts, len(part.rank), _BLOCK_ROWS)
         )
-        with ThreadPoolExecutor(workers()) as pool:
-            values, kept = zip(*pool.map(evaluate, blocks), strict=True)
+        values, kept = zip(*map_blocks(evaluate, blocks), strict=True)
         computed, keep = pl.concat(values), np.concatenate(kept)
         if self.kind is not None:
             keep = keep[self.kind]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
@@ -13,9 +12,9 @@ import polars as pl
 from rankframe.core.arrays import Flags
 from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, RELEVANCE, SUBTOPIC, SUBTOPIC_FRAME
 from rankframe.core.errors import BadValueError, MetricParameterError
-from rankframe.core.memory_budget import map_ahead
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
+from rankframe.core.threads import map_blocks
 from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import (
     Plan,
@@ -30,7 +29,6 @@ from rankframe.engine.tie_range import find_tie_ranges
 from rankframe.frames.judged import JudgedFrame, find_patterns
 from rankframe.frames.matches import MatchedJudgments, RunMatches
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
-from rankframe.kernel.reading import workers
 from rankframe.metrics.metric import Metric
 
 # Judgments that are worked on together: their frame fits in the cache. More where every block is
@@ -87,9 +85,8 @@ class JudgedMetrics:
             ranges = find_tie_ranges(found, block, metrics, values, evaluated, top)
             return use(values, replace(counts, tie_ranges=ranges))
 
-        with ThreadPoolExecutor(workers()) as pool:
-            # Not all at once: their values are held until they are written.
-            yield from map_ahead(pool, work, blocks, 2 * workers())
+        # Few blocks ahead: their values are held until they are written.
+        return map_blocks(work, blocks)
 
     def values(self, found: RunMatches) -> pl.DataFrame:
         """Compute the values of all evaluated queries, in byte order, on this thread."""

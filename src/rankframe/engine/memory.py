@@ -6,9 +6,10 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -143,29 +144,34 @@ def available(system: Path = Path("/")) -> int:
         free = int(re.search(r"MemAvailable:\s+(\d+) kB", text)[1]) * 1024  # pyright: ignore[reportOptionalSubscript]
     except (OSError, TypeError):
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    for group in _control_groups(system):
-        for limit, used, idle in (
-            ("memory.max", "memory.current", "inactive_file"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-        ):
-            with suppress(OSError, ValueError):  # no such group, or no limit ("max")
-                allowed = int((group / limit).read_text(encoding="ascii"))
-                taken = int((group / used).read_text(encoding="ascii"))
-                # Files that were read and are kept for the next reader go when memory is short.
-                statistics = group / "memory.stat"
-                if statistics.exists():
-                    text = statistics.read_text(encoding="ascii")
-                    cached = re.search(rf"^{idle} (\d+)$", text, re.MULTILINE)
-                    taken -= int(cached[1]) if cached else 0
-                free = min(free, max(allowed - taken, 0))
+    for group, (limit, used, idle) in _limited_groups(system):
+        with suppress(OSError, ValueError):  # the group is gone, or has no limit ("max")
+            allowed = int((group / limit).read_text(encoding="ascii"))
+            taken = int((group / used).read_text(encoding="ascii"))
+            # Files that were read and are kept for the next reader go when memory is short.
+            statistics = group / "memory.stat"
+            if statistics.exists():
+                text = statistics.read_text(encoding="ascii")
+                cached = re.search(rf"^{idle} (\d+)$", text, re.MULTILINE)
+                taken -= int(cached[1]) if cached else 0
+            free = min(free, max(allowed - taken, 0))
     return free
 
 
-def _control_groups(system: Path) -> Iterator[Path]:
-    """Yield the folders that may hold limits of this process's control group, of either version.
+# The files of a control group, of either version, with its limit and with the memory in use; and
+# the name of the statistic with the size of files that the kernel keeps in memory.
+_GROUP_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 
-    The folders of all groups around the group follow. In a container, the group is often mounted at
-    the top.
+
+@cache
+def _limited_groups(system: Path) -> list[tuple[Path, tuple[str, str, str]]]:
+    """Return the control groups of this process that have a file with a limit, and their files.
+
+    The folders of all groups around the process's own group follow. In a container, the group is
+    often mounted at the top.
     """
     paths = {"": "/", "memory": "/"}
     with suppress(OSError):
@@ -175,11 +181,16 @@ def _control_groups(system: Path) -> Iterator[Path]:
                 if name in paths:
                     paths[name] = path
     top = system / "sys/fs/cgroup"
+    folders: list[Path] = []
     for root, controller in ((top, ""), (top / "unified", ""), (top / "memory", "memory")):
         group = Path(paths[controller].lstrip("/"))
-        yield root / group
-        for parent in group.parents:
-            yield root / parent
+        folders += (root / folder for folder in (group, *group.parents))
+    return [
+        (folder, files)
+        for folder in folders
+        for files in _GROUP_FILES
+        if (folder / files[0]).exists()
+    ]
 
 
 def count_partitions(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import PAIR_FRAME, QUERY
 from rankframe.core.errors import DuplicateError, MetricParameterError, NoSharedQueryError
 from rankframe.core.options import Intervals, PairPolicies, Report
+from rankframe.core.threads import map_blocks
 from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.evaluation import Evaluation, FindIds, Sides, report_rows
 from rankframe.engine.ledger import Counts, Item, PairCounts, pair_items
@@ -25,7 +25,7 @@ from rankframe.io.batches import Batches, load_unique
 from rankframe.io.input_table import InputTable, comparable, part_of
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.matching import QueryIndex
-from rankframe.kernel.reading import BATCH_ROWS, OnProgress, ignore_progress, read_batches, workers
+from rankframe.kernel.reading import BATCH_ROWS, OnProgress, ignore_progress, read_batches
 from rankframe.metrics.names import Metrics, resolve
 
 T = TypeVar("T")
@@ -82,8 +82,7 @@ class _PairBatches(Generic[T]):
         left = np.flatnonzero(~self._came)
         block = np.cumsum(self._pairing.index.lengths[left]) // BATCH_ROWS
         blocks = np.split(left, np.flatnonzero(np.diff(block)) + 1) if len(left) else []
-        with ThreadPoolExecutor(workers()) as pool:
-            return [*self._results, *pool.map(self._pair, blocks)]
+        return [*self._results, *map_blocks(self._pair, blocks)]
 
     def _pair(self, numbers: Ints, b: Side | None = None) -> T:
         a = Side.from_index(self._pairing.index, numbers)

@@ -29,9 +29,9 @@ from rankframe.core.errors import (
     OutputError,
     UnreadableInputError,
 )
-from rankframe.core.memory_budget import MemoryBudget, map_ahead
 from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
+from rankframe.core.threads import MemoryBudget, map_ahead
 from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.memory import bytes_at_once, bytes_for_partitions, need_of
 from rankframe.engine.plan import metric_values

@@ -16,11 +16,12 @@ import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.errors import BadValueError, DuplicateError, EmptyInputError
-from rankframe.core.memory_budget import MemoryBudget
 from rankframe.core.options import LARGEST_WEIGHT, Duplicates
+from rankframe.core.threads import MemoryBudget
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
 from rankframe.io.raw_table import read_tables
+from rankframe.kernel import reading
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH, hash_of_empty, hashed, numbers_of
 from rankframe.kernel.duplicates import deduplicate
 
@@ -52,6 +53,15 @@ class Batches:
         schema = frame.collect_schema()
         self._empty_query = hash_of_empty(QUERY, schema[QUERY])
         self._empty_doc = hash_of_empty(DOC, schema[DOC])
+
+    def small(self) -> bool:
+        """Return whether the input has few rows, as far as is known without reading it."""
+        if self.bounded or not self.scanned.is_countable:
+            return False
+        try:
+            return self.scanned.count(estimated=True) < reading.SMALL_INPUT
+        except READ_ERRORS:  # reading the whole input raises the error with its reason
+            return False
 
     def budget(self) -> MemoryBudget:
         """Return what the batches under way may take together.

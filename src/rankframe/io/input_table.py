@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -308,9 +309,23 @@ class InputTable:
     def count(self, *, estimated: bool = False) -> int:
         """Count the rows; with `estimated`, estimate rows in list columns from the first lists."""
         table = self.before or self
-        if table.lists is not None:
-            return table.lists.count(estimated=estimated)
-        return table.raw.select(pl.len()).collect(engine="streaming").item()
+        if estimated not in self._counts:
+            self._counts[estimated] = (
+                table.raw.select(pl.len()).collect(engine="streaming").item()
+                if table.lists is None
+                else table.lists.count(estimated=estimated)
+            )
+        return self._counts[estimated]
+
+    @property
+    def is_countable(self) -> bool:
+        """Return whether `count(estimated=True)` takes no pass over the rows."""
+        return self.seekable or True in self._counts
+
+    @cached_property
+    def _counts(self) -> dict[bool, int]:
+        """Return the numbers of rows that were counted: whether estimated → rows."""
+        return {}
 
     @contextmanager
     def explained(self) -> Iterator[None]:

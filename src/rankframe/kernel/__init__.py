@@ -4,7 +4,7 @@ The only place that works on the rows of judgments and runs with numpy. It knows
 policies only the order of documents and what happens to duplicates. Other packages use:
 
 - `reading.read_batches`: read an input once, in batches of whole queries, whatever the order of its
-  rows. `reading.workers`: how many threads to work with.
+  rows.
 - `batch.hashed`: add a hash of its query and a key of 64 bits to each row of a table.
   `batch.Batch`: rows of whole queries with these keys. `batch.Ids`: ids that are looked up when
   needed. `batch.text_order`: sort ids.

@@ -1,15 +1,14 @@
 """Read an input once in batches of whole queries, in any order of rows.
 
-The quickest way is tried first: the rows of each query are contiguous, as in most runs. Where a
-query comes a second time, the consumer is dropped, and the input is read again as a shuffled one:
-hashes, numbers and row numbers are dealt to buckets by the hash of the query, and ids stay where
-they were read. Where two queries share a hash of 64 bits, the input is sorted by the names of its
-queries.
+A small input is read whole. For others, the quickest way is tried first: the rows of each query are
+contiguous, as in most runs. Where a query comes a second time, the consumer is dropped, and the
+input is read again as a shuffled one: hashes, numbers and row numbers are dealt to buckets by the
+hash of the query, and ids stay where they were read. Where two queries share a hash of 64 bits, the
+input is sorted by the names of its queries.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from rankframe.core.arrays import Keys
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import DuplicateError
-from rankframe.core.memory_budget import MemoryBudget, map_ahead
+from rankframe.core.threads import MemoryBudget, map_ahead, workers
 from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, Ids, numbers_of, query_starts, taken
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
 from rankframe.kernel.tables import repeats, representatives
@@ -38,6 +37,8 @@ OnProgress = Callable[[int], None]
 # wait for each other, and short where memory is.
 BATCH_ROWS = 1 << 17
 _LONG_BATCH, _SHORT_BATCH = 1 << 18, 1 << 16
+# An input with fewer rows is read whole and worked on by one thread: starting others takes longer.
+SMALL_INPUT = 1 << 16
 _MOST_EDGES = 32  # that are collected for a batch
 _LOOKED_AT = 1 << 14  # rows that show whether the rows of a query are contiguous
 
@@ -56,6 +57,14 @@ class Source(Protocol):
     @property
     def bounded(self) -> bool:
         """Return whether memory is limited."""
+        ...
+
+    def small(self) -> bool:
+        """Return whether the input has few rows, as far as is known without reading it."""
+        ...
+
+    def whole(self) -> pl.DataFrame:
+        """Read all rows, and refuse the input if one of them breaks a rule."""
         ...
 
     def budget(self) -> MemoryBudget:
@@ -102,11 +111,6 @@ def ignore_progress(_: int) -> None:
     """Do nothing with the number of rows that were taken."""
 
 
-def workers() -> int:
-    """Return how many threads to work with: as many as polars does."""
-    return min(os.cpu_count() or 1, pl.thread_pool_size())
-
-
 def read_batches(
     source: Source,
     new_consumer: Callable[[], C],
@@ -122,7 +126,10 @@ def read_batches(
         on_progress: Called with the number of rows that were taken.
         heavy: A consumer needs more time for a row than reading it takes.
     """
-    for read in (read_contiguous, read_shuffled, _read_by_name):
+    small = source.small()
+    first = _read_small if small else read_contiguous
+    attempts = (first, _read_by_name) if small else (first, read_shuffled, _read_by_name)
+    for read in attempts:
         consumer = _attempt(read, source, new_consumer, on_progress, heavy=heavy)
         if consumer is not None:
             return consumer
@@ -133,7 +140,8 @@ def read_if_contiguous(
     source: Source, new_consumer: Callable[[], C], on_progress: OnProgress = ignore_progress
 ) -> C | None:
     """Read an input in one pass; return None if the rows of a query are not contiguous."""
-    return _attempt(read_contiguous, source, new_consumer, on_progress)
+    read = _read_small if source.small() else read_contiguous
+    return _attempt(read, source, new_consumer, on_progress)
 
 
 def _attempt(
@@ -153,6 +161,18 @@ def _attempt(
         source.explain(error)
         raise
     return consumer
+
+
+def _read_small(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:
+    """Pass all rows to `take` in one batch, on this thread."""
+    del heavy
+    table = source.whole()
+    batch = Batch.from_hashed(table)
+    if repeats(batch.hashes):
+        raise RepeatedQueryError
+    if batch.height:
+        take(batch)
+    on_progress(batch.height)
 
 
 def _read_by_name(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:

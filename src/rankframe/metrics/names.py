@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any, TypeAlias, cast, get_args
@@ -238,7 +239,8 @@ def add_inner_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     return complete
 
 
-def parse(text: str) -> list[Metric]:
+@lru_cache(4096)
+def parse(text: str) -> Sequence[Metric]:
     """Parse a name: return one metric, or one for each cutoff in `@1,3,5`.
 
     >>> parse("nDCG(dcg='exp-log2')@10")[0].params

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Progress, Report, Storage, takes_options
+from rankframe.core.threads import map_blocks
 from rankframe.engine.memory import limit_of
 from rankframe.engine.partitions import merge_sorted_files
 from rankframe.frames.column_frame import lazy_frame
@@ -39,7 +39,6 @@ from rankframe.io.opening import open_table
 from rankframe.io.output_paths import in_place
 from rankframe.io.outputs import check_target, read_about, write_as
 from rankframe.io.scratch import room_for
-from rankframe.kernel.reading import workers
 
 # The columns of a fused run.
 RUN_SCHEMA = {name: STACKED_FRAME.columns[name].type for name in (QUERY, DOC, RANK, SCORE)}
@@ -159,8 +158,7 @@ def stack(
             rows = rows.drop("_document")
             return rows.sort(QUERY, pl.col("run").replace_strict(places), RANK)
 
-        with ThreadPoolExecutor(workers()) as pool:
-            return pl.concat(pool.map(frame, loaded.blocks()))
+        return pl.concat(map_blocks(frame, loaded.blocks()))
 
     return lazy_frame(STACKED_FRAME.schema, make)
 
@@ -260,14 +258,13 @@ def fuse_partitions(
     def fuse_blocks(loaded: LoadedRuns) -> pl.DataFrame:
         nonlocal rows, queries
         blocks, fused = loaded.blocks(), [pl.DataFrame(schema=RUN_SCHEMA)]
-        with ThreadPoolExecutor(workers()) as pool:
-            fusing = pool.map(lambda block: method.fuse(loaded.stack(block), k_max), blocks)
-            for block, part in zip(blocks, fusing, strict=True):
-                fused.append(part)
-                rows += int(loaded.lengths[block].sum())
-                queries += len(block)
-                if on_progress is not None:
-                    on_progress(Progress("fusing", rows, runs.rows, queries))
+        fusing = map_blocks(lambda block: method.fuse(loaded.stack(block), k_max), blocks)
+        for block, part in zip(blocks, fusing, strict=True):
+            fused.append(part)
+            rows += int(loaded.lengths[block].sum())
+            queries += len(block)
+            if on_progress is not None:
+                on_progress(Progress("fusing", rows, runs.rows, queries))
         return pl.concat(fused)
 
     for loaded in runs.partitions():

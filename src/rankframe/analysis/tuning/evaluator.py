@@ -21,6 +21,7 @@ from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.arrays import Floats, Ints
 from rankframe.core.columns import DOC, QUERY, RELEVANCE, SCORE
 from rankframe.core.options import Policies, Progress, Report
+from rankframe.core.threads import workers
 from rankframe.engine.accumulator import Terms
 from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
 from rankframe.engine.lookup import read_judgments
@@ -30,7 +31,6 @@ from rankframe.io.input_table import InputTable
 from rankframe.kernel.batch import Batch, as_text, hashed, taken
 from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
-from rankframe.kernel.reading import workers
 from rankframe.metrics.names import Metric
 
 # Rows of runs up to which stacked blocks are kept for further fusions.

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import pytest
 
-from rankframe.core.memory_budget import MemoryBudget, map_ahead
+from rankframe.core.threads import MemoryBudget, map_ahead
 
 
 def test_reading_waits_until_there_is_room() -> None:

@@ -1,13 +1,18 @@
-"""Count the bytes under way, and make the reader wait while they exceed the budget."""
+"""Work on several threads: how many there are, in which order results come, and how many bytes are
+under way.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Condition
 from typing import TypeVar
+
+import polars as pl
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -51,6 +56,24 @@ class MemoryBudget:
             yield
         finally:
             self.release(size)
+
+
+def workers() -> int:
+    """Return how many threads to work with: as many as polars does."""
+    return min(os.cpu_count() or 1, pl.thread_pool_size())
+
+
+def map_blocks(function: Callable[[T], R], blocks: Sequence[T]) -> Iterator[R]:
+    """Call a function with each block of rows, on all cores; yield the results in order.
+
+    A single block is worked on by this thread: another one would take longer to start than it
+    helps. No more results are made ahead than `map_ahead` makes.
+    """
+    if len(blocks) < 2:
+        yield from map(function, blocks)
+        return
+    with ThreadPoolExecutor(workers()) as pool:
+        yield from map_ahead(pool, function, blocks, 2 * workers())
 
 
 def map_ahead(
