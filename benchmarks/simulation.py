@@ -186,7 +186,7 @@ def means(experiment: int, rng: np.random.Generator) -> Outcomes:
         intervals = Intervals(method)
         with groups_at_most(most):
             sums = sum_by_slice(metrics, *drawn[n], intervals)[WHOLE]
-            table = summarise(metrics, sums.finish(metrics, intervals))
+            table = pl.DataFrame(summarise(metrics, sums.finish(metrics, intervals)))
         found |= _covered(table, truths, _column(method, most, n))
     return found
 
@@ -433,13 +433,12 @@ def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
             slices = {
                 ("g", str(n)): sums[0, n].finish(wanted[:1], intervals, {0}) for n in range(count)
             }
-            table, _ = summarise_gaps(wanted[1:], wanted[:1], slices, intervals)
+            gaps, _ = summarise_gaps(wanted[1:], wanted[:1], slices, intervals)
             means = np.array([true_mean(ndcg, float(one)) for one in shifts])
-            for (low, high), kind in zip(
-                table.select("ci_low", "ci_high").iter_rows(), ("range", "mean"), strict=True
-            ):
+            for gap, kind in zip(gaps, ("range", "mean"), strict=True):
                 truth = float(gap_between(means, kind))
-                covers = low - 1e-9 <= truth <= high + 1e-9
+                low, high = gap.ci_low, gap.ci_high
+                covers = low is not None and high is not None and low - 1e-9 <= truth <= high + 1e-9
                 found[f"{title}: {kind}", f"{count} slices of {each}"] = covers
     return found
 

@@ -14,8 +14,8 @@ from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.systems import Runs, System, align, list_subsets
 from rankframe.core.options import Policies, Unpaired
 from rankframe.engine.evaluate import DEFAULT_METRICS
-from rankframe.engine.plan import ABOVE, BELOW
 from rankframe.io.queries import QueryAttributes, read_attributes
+from rankframe.metrics.metric import ABOVE, BELOW
 from rankframe.metrics.names import resolve
 from tests.support.compared import (
     ATTRIBUTES,

@@ -22,6 +22,7 @@ from rankframe.engine.memory import (
     hold,
     not_held,
     parse_size,
+    read_available,
 )
 from rankframe.io.batches import load
 from rankframe.io.formats import packing
@@ -188,7 +189,7 @@ def version_one(limit: int, used: int, at: str = "") -> dict[str, object]:
 def test_what_the_process_is_allowed(
     cgroup: str, files: dict[str, object], free: int, tmp_path: Path
 ) -> None:
-    assert available(system(tmp_path, cgroup, files)) == free * GIB
+    assert read_available(system(tmp_path, cgroup, files)) == free * GIB
 
 
 FORMATS = {

@@ -9,15 +9,9 @@ import rankframe as rf
 from rankframe.core.columns import JUDGED_FRAME, PAIR_FRAME
 from rankframe.core.options import Policies
 from rankframe.engine.evaluation import prepare_evaluation
-from rankframe.engine.plan import (
-    ABOVE,
-    BELOW,
-    compile_plan,
-    concat_values,
-    empty_values,
-    metric_values,
-)
+from rankframe.engine.plan import compile_plan, concat_values, empty_values, metric_values
 from rankframe.io.opening import open_table
+from rankframe.metrics.metric import ABOVE, BELOW
 from rankframe.metrics.names import resolve
 from tests.support.pieces import MICRO, assert_same, in_pieces, shop_like
 

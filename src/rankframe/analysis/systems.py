@@ -27,7 +27,7 @@ from rankframe.engine.finish import find_example_ids
 from rankframe.engine.ledger import POLICY
 from rankframe.engine.memory import Held, hold, limit_of
 from rankframe.engine.pair_evaluation import PAIR_COUNTS
-from rankframe.engine.plan import BELOW, label_of, metric_values
+from rankframe.engine.plan import label_of, metric_values
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
 from rankframe.io.queries import (
@@ -35,7 +35,8 @@ from rankframe.io.queries import (
     QueryAttributes,
     refuse_unknown_queries,
 )
-from rankframe.metrics.names import Metric, parse
+from rankframe.metrics.metric import BELOW, Metric
+from rankframe.metrics.names import parse
 from rankframe.stats.bootstrap import Hashes, hash_ids
 
 _DEFAULT_DEPTH = 10

@@ -192,8 +192,11 @@ def find_caveat(code: str, value: float | None, **facts: object) -> Iterator[Cav
 def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
     """Return the caveats that a ledger lists, in order; those of one system begin with its name."""
     found = []
-    for row in ledger.filter(ledger["item"].str.starts_with(PREFIX)).to_dicts():
-        caveat = Caveat(row["item"].removeprefix(PREFIX), row["value"], row["note"])
+    for place, item in enumerate(ledger["item"]):
+        if not item.startswith(PREFIX):
+            continue
+        row = ledger.row(place, named=True)
+        caveat = Caveat(item.removeprefix(PREFIX), row["value"], row["note"])
         found.append(caveat.about(row.get("system")))
     return found
 

@@ -22,10 +22,10 @@ from rankframe.core.arrays import Flags, Floats, Ints
 from rankframe.core.columns import QUERY
 from rankframe.core.options import Intervals
 from rankframe.engine.ledger import Counts
-from rankframe.engine.plan import ABOVE, BELOW, concat_values, empty_values
+from rankframe.engine.plan import concat_values, empty_values
 from rankframe.io.queries import Attributes, QueryAttributes
 from rankframe.kernel.segments import segment_starts
-from rankframe.metrics.metric import Metric
+from rankframe.metrics.metric import ABOVE, BELOW, Metric
 from rankframe.stats.bootstrap import (
     BootstrapBuckets,
     Hashes,

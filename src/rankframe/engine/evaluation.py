@@ -17,7 +17,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 import polars as pl
 
 from rankframe.core.caveats import PREFIX, Caveat
-from rankframe.core.columns import DOC, QUERY, RELEVANCE, RETRIEVED_FRAME, SUBTOPIC
+from rankframe.core.columns import DOC, QUERY, RETRIEVED_FRAME, SUBTOPIC
 from rankframe.core.errors import (
     ConstantScoreError,
     ContradictingRanksError,
@@ -30,7 +30,12 @@ from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, PairPolicies, Policies, Progress, Report
 from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.document_metrics import ItemsBy, OverDocuments
-from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
+from rankframe.engine.judged_metrics import (
+    JudgedMetrics,
+    check_grades,
+    check_grades_in_memory,
+    judged_plan,
+)
 from rankframe.engine.ledger import (
     Counts,
     Item,
@@ -163,8 +168,9 @@ class Evaluation(ABC):
 
     def merge(self, parts: Iterable[Accumulator]) -> Accumulator:
         """Merge partial results; the values come in byte order of their queries."""
-        whole = self.empty()
-        for part in parts:
+        iterator = iter(parts)
+        whole = next(iterator, None) or self.empty()
+        for part in iterator:
             whole.merge(part)
         whole.join()
         return whole
@@ -370,8 +376,8 @@ class RunEvaluation(Evaluation):
             as_text=self.retrieved is not None,
         )
         if judged.max_grade is None:
-            grades = pl.LazyFrame({RELEVANCE: lookup.judgments.grades})
-            judged = replace(judged, max_grade=check_grades(judged.plan.metrics, grades))
+            highest = check_grades_in_memory(judged.plan.metrics, lookup.judgments.grades)
+            judged = replace(judged, max_grade=highest)
         return judged, lookup
 
     def evaluate_out_of_core(

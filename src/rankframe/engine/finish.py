@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,14 @@ from rankframe.engine.evaluation import Evaluation, FindIds, RunEvaluation, Side
 from rankframe.engine.ledger import GAPS, Item, RunCounts
 from rankframe.engine.memory import count_partitions
 from rankframe.engine.plan import metric_values
-from rankframe.engine.result import RESULT_FILES, SLICES_SCHEMA, SMALL, SUMMARY_SCHEMA, Result
+from rankframe.engine.result import (
+    RESULT_FILES,
+    SLICES_SCHEMA,
+    SMALL,
+    SUMMARY_SCHEMA,
+    Result,
+    Summary,
+)
 from rankframe.io.batches import some_ids
 from rankframe.io.input_table import InputTable
 from rankframe.io.outputs import fresh_folder
@@ -74,6 +81,7 @@ def finish(
         sides: both inputs, as they were opened.
         find_ids: finds ids for an error, where the inputs are not at hand.
     """
+    accumulator.join()
     evaluation.check(accumulator, find_ids or partial(find_example_ids, sides))
     averages, counts = evaluation.averages, accumulator.counts
     metrics, intervals, attributes = averages.metrics, averages.intervals, averages.attributes
@@ -81,31 +89,32 @@ def finish(
     if isinstance(evaluation, RunEvaluation) and evaluation.retrieved is not None:
         retrieved, over_documents = evaluation.retrieved, evaluation.over_documents(counts)
         items_by = retrieved.items_by
-    labels = pl.Enum([metric.label for metric in evaluation.metrics])
-    in_order = pl.col("metric").cast(labels)
     sums = accumulator.finish(replicates_for_gaps(evaluation))
-    summary, slices = pl.DataFrame(schema=SUMMARY_SCHEMA), [pl.DataFrame(schema=SLICES_SCHEMA)]
+    places = {metric.label: place for place, metric in enumerate(evaluation.metrics)}
+    summary: list[Summary] = []
+    slices: list[tuple[Any, ...]] = []
     by_name: dict[tuple[str, str], SliceSums] = {}
-    for key, of_slice in sums.items():
-        rows = summarise(metrics, of_slice)
+    for key, slice_sums in sums.items():
+        rows = summarise(metrics, slice_sums)
         if retrieved is not None and retrieved.documents:
-            documents = _summarise_documents(retrieved.documents, over_documents, key, intervals)
-            rows = pl.concat([rows, documents]).sort(in_order)
+            rows += _summarise_documents(retrieved.documents, over_documents, key, intervals)
         if key == WHOLE:
             summary = rows
         elif attributes is not None:
             name = attributes.name(*key)
-            by_name[name] = of_slice
-            slices.append(mark_slice(rows, *name))
+            by_name[name] = slice_sums
+            rows.sort(key=lambda row: places[row.metric])
+            slices += [(*name, *row, row.queries < SMALL) for row in rows]
     items: list[Item] = []
     if attributes is not None:
         gaps, items = summarise_gaps(evaluation.metrics, metrics, by_name, intervals)
-        summary = pl.concat([summary, gaps])
+        summary += gaps
+    summary.sort(key=lambda row: places[row.metric])
     return Result(
-        summary=summary.sort(in_order),
-        per_query=metric_values(accumulator.join()),
+        summary=pl.DataFrame(summary, schema=SUMMARY_SCHEMA, orient="row"),
+        per_query=metric_values(accumulator.parts[0]),
         ledger=evaluation.ledger(counts, sides, items),
-        slices=pl.concat(slices),
+        slices=pl.DataFrame(slices, schema=SLICES_SCHEMA, orient="row") if slices else None,
         inputs=evaluation.inputs(sides),
         over_documents=over_documents,
         items=None
@@ -137,8 +146,8 @@ def replicates_for_gaps(evaluation: Evaluation) -> dict[int, set[int]]:
 
 def _summarise_documents(
     metrics: Sequence[Metric], over: OverDocuments | None, key: SliceKey, intervals: Intervals
-) -> pl.DataFrame:
-    """Return the rows of a summary for metrics over documents."""
+) -> list[Summary]:
+    """Summarise metrics over documents."""
     aggregates = [Aggregate(None, 0)] * len(metrics)
     if over is not None:
         with_intervals = intervals.ci is not None and key == WHOLE
@@ -146,28 +155,18 @@ def _summarise_documents(
     rows = []
     for metric, aggregate in zip(metrics, aggregates, strict=True):
         bounds = aggregate.bounds(intervals.confidence) or (None, None)
-        rows.append((metric.label, aggregate.value, *bounds, None, aggregate.lists))
-    return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
+        rows.append(Summary(metric.label, aggregate.value, *bounds, None, aggregate.lists))
+    return rows
 
 
-def summarise(metrics: Sequence[Metric], finished: SliceSums) -> pl.DataFrame:
-    """Return a row for each metric: its value, interval and spread, and over how many queries."""
-    rows = []
+def summarise(metrics: Sequence[Metric], finished: SliceSums) -> list[Summary]:
+    """Summarise the values of each metric over some queries."""
+    rows: list[Summary] = []
     for metric, sums, bounds in zip(metrics, finished.sums, finished.bounds or (), strict=True):
         value = sums.average(metric)
         low, high = around(value, bounds)
-        rows.append((metric.label, value, low, high, sums.deviation, sums.queries))
-    return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
-
-
-def mark_slice(summary: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
-    """Add the name of a slice to its summary, and whether the slice has few queries."""
-    return summary.select(
-        pl.lit(by).alias("by"),
-        pl.lit(name).alias("slice"),
-        pl.all(),
-        (pl.col("queries") < SMALL).alias("small"),
-    )
+        rows.append(Summary(metric.label, value, low, high, sums.deviation, sums.queries))
+    return rows
 
 
 def summarise_gaps(
@@ -175,8 +174,8 @@ def summarise_gaps(
     metrics: Sequence[Metric],
     slices: Mapping[tuple[str, str], SliceSums],
     intervals: Intervals,
-) -> tuple[pl.DataFrame, list[Item]]:
-    """Return a row for each gap between slices, and the ledger's items about gaps.
+) -> tuple[list[Summary], list[Item]]:
+    """Summarise each gap between slices; return also the ledger's items about gaps.
 
     Args:
         requested: the gaps, among other metrics.
@@ -185,7 +184,7 @@ def summarise_gaps(
         intervals: which intervals gaps get.
     """
     places = {metric.label: place for place, metric in enumerate(metrics)}
-    rows: list[tuple[object, ...]] = []
+    rows: list[Summary] = []
     left_out: dict[str, list[str]] = {}
     for metric in requested:
         gap = metric.gap
@@ -214,12 +213,13 @@ def summarise_gaps(
                 bounds = gap_interval(
                     means, replicates, min(queries), intervals.confidence, gap.kind
                 )
-        rows.append((metric.label, value, *(bounds or (None, None)), None, sum(queries)))
+        low, high = bounds or (None, None)
+        rows.append(Summary(metric.label, value, low, high, None, sum(queries)))
     items: list[Item] = []
     if rows:
         items = [(GAPS, len(rows), "between slices: without values per query")]
     items += gap_item(left_out)
-    return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row"), items
+    return rows, items
 
 
 def too_few_slices(metric: Metric, large: int, small: int) -> str:

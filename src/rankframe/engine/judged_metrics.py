@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import polars as pl
 
-from rankframe.core.arrays import Flags
+from rankframe.core.arrays import Flags, Floats
 from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, RELEVANCE, SUBTOPIC, SUBTOPIC_FRAME
 from rankframe.core.errors import BadValueError, MetricParameterError
 from rankframe.core.messages import Option
@@ -165,6 +165,18 @@ def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
             .filter(grade > 0, ~grade.is_in(valid))
             .collect(engine="streaming")[RELEVANCE]
         )
+        return len(bad), next(iter(bad), None)
+
+    refuse_grades(metrics, highest, without_gain)
+    return highest
+
+
+def check_grades_in_memory(metrics: Sequence[Metric], grades: Floats) -> float:
+    """Return the largest grade; refuse grades that a metric's parameters do not foresee."""
+    highest = float(grades.max()) if len(grades) else 0.0
+
+    def without_gain(valid: Sequence[float]) -> tuple[int, float | None]:
+        bad = grades[(grades > 0) & ~np.isin(grades, valid)]
         return len(bad), next(iter(bad), None)
 
     refuse_grades(metrics, highest, without_gain)

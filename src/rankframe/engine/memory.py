@@ -6,10 +6,11 @@ import itertools
 import math
 import os
 import re
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import polars as pl
@@ -133,8 +134,22 @@ def long_ids(lengths: Iterable[float | None]) -> int:
     return int(sum(length for length in lengths if length and length > _INLINE))
 
 
-def available(system: Path = Path("/")) -> int:
-    """Return the number of bytes of memory that this process may take.
+def available() -> int:
+    """Return the number of bytes of memory that this process may take, as of the last second.
+
+    Small calls follow each other in less than the time of asking.
+    """
+    return _available_at(int(time.monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _available_at(second: int) -> int:
+    del second  # by which results are cached
+    return read_available()
+
+
+def read_available(system: Path = Path("/")) -> int:
+    """Read the number of bytes of memory that this process may take.
 
     It is the free memory of the machine, within the limits of the process's control group (a
     container, a job of a scheduler) and of the groups around it.
@@ -376,4 +391,5 @@ def _read(table: InputTable, *, max_rows: int | None = None) -> InputTable:
     if max_rows is not None and frame.height > max_rows:
         return table
     same = {name: name for name in frame.columns}
-    return replace(table.changed(frame.lazy()), mapping=same, seekable=True, cache={})
+    held = table.changed(frame.lazy())
+    return replace(held, mapping=same, seekable=True, rows=frame.height, cache={})

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -22,18 +22,14 @@ from numpy.typing import NDArray
 from rankframe.core.columns import QUERY, FrameColumns
 from rankframe.core.errors import MetricParameterError
 from rankframe.kernel.batch import taken, text_order
-from rankframe.metrics.names import Metric
-from rankframe.metrics.parts import Parts, Ratio
+from rankframe.metrics.metric import ABOVE, BELOW, Expressions, Metric
+from rankframe.metrics.parts import Parts
 
 # How many parts are computed at a time: bounds the memory of many metrics and cutoffs.
 _PARTS_AT_ONCE = 12
 _REDUCE = {"sum": np.add.reduceat, "max": np.maximum.reduceat, "first": np.take}
 _CODE = "\0query"
-# The ends of the names of columns with the numerators and denominators of a metric.
-ABOVE, BELOW = "\0above", "\0below"
 _SIDES = ("", ABOVE, BELOW)
-# By the name of a column of the values.
-Expressions: TypeAlias = dict[str, pl.Expr]
 
 
 class Rows(Protocol):
@@ -106,14 +102,10 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
     over_parts: Expressions = {}
     over_rows: Expressions = {}
     for metric in metrics:
-        value, own_parts = metric.over_parts
-        values = _name_sides(metric, value)
-        roots = [set(expression.meta.root_names()) for expression in values.values()]
-        if metric.definition is not None and own_parts.keys() >= set().union(*roots):
-            parts |= own_parts
-            over_parts |= values
-        else:
-            over_rows |= _name_sides(metric, metric.build())
+        compiled = metric.compiled
+        parts |= compiled.parts
+        over_parts |= compiled.over_parts
+        over_rows |= compiled.over_rows
     check_columns(over_rows, columns)
     labels = [metric.label for metric in metrics]
     names = _order_columns(labels, {**over_parts, **over_rows})
@@ -131,17 +123,6 @@ def check_columns(expressions: Expressions, columns: FrameColumns) -> None:
             )
 
 
-def _name_sides(metric: Metric, value: pl.Expr | Ratio) -> Expressions:
-    """Return the expressions of a metric under the names of their columns."""
-    sides = [value.expr if isinstance(value, Ratio) else value]
-    if isinstance(value, Ratio) and metric.average == "micro":
-        sides += [value.numerator, value.denominator]
-    expressions: Expressions = {}
-    for end, expression in zip(_SIDES, sides, strict=False):
-        expressions[metric.label + end] = expression.alias(metric.label + end)
-    return expressions
-
-
 def compute_values(plan: Plan, source: Rows) -> pl.DataFrame:
     """Compute the values of each query of the frame, in the order of its queries."""
     rows = source.frame(sorted(plan.columns))
@@ -155,11 +136,15 @@ def compute_values(plan: Plan, source: Rows) -> pl.DataFrame:
             reduced[name] = _REDUCE[how](numbers, source.starts)
     columns: dict[str, pl.Series] = {}
     if plan.over_parts:
-        columns = pl.DataFrame(reduced).select(plan.over_parts.values()).to_dict()
+        sums = [pl.Series(name, numbers) for name, numbers in reduced.items()]
+        columns = pl.DataFrame(sums).select(plan.over_parts.values()).to_dict()
     if plan.over_rows:
         columns |= _aggregate_rows(plan.over_rows, rows, source.code).to_dict()
-    values = [columns[name].cast(pl.Float64) for name in plan.names]
-    return pl.DataFrame([source.queries.alias(QUERY), *values])
+    values = [source.queries.alias(QUERY)]
+    for name in plan.names:
+        column = columns[name]
+        values.append(column if column.dtype == pl.Float64 else column.cast(pl.Float64))
+    return pl.DataFrame(values)
 
 
 def _aggregate_rows(

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from rankframe.core.caveats import Caveat, caveats_of
 from rankframe.core.columns import QUERY
@@ -46,10 +46,25 @@ SUMMARY_SCHEMA = {
     "std": pl.Float64,
     "queries": pl.Int64,
 }
+
+
+class Summary(NamedTuple):
+    """Hold the value of a metric over some queries: a row of `SUMMARY_SCHEMA`."""
+
+    metric: str
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    # the standard deviation over the queries
+    std: float | None
+    queries: int
+
+
 # With fewer queries than these, a slice's numbers are hints.
 SMALL = 30
 _MOST_SHOWN = 30  # slices in a notebook
 SLICES_SCHEMA = {"by": pl.String, "slice": pl.String, **SUMMARY_SCHEMA, "small": pl.Boolean}
+_NO_SLICES, _NO_ITEMS = pl.DataFrame(schema=SLICES_SCHEMA), pl.DataFrame(schema=ITEMS_SCHEMA)
 # The frames of a result, and the columns that each begins with.
 _COLUMNS = {
     "summary": SUMMARY_SCHEMA,
@@ -180,8 +195,8 @@ class Result(Exported):
         self.over_documents = over_documents
         self.summary = summary
         self.ledger = ledger
-        self.slices = pl.DataFrame(schema=SLICES_SCHEMA) if slices is None else slices
-        self.items = pl.DataFrame(schema=ITEMS_SCHEMA) if items is None else items
+        self.slices = _NO_SLICES.clone() if slices is None else slices
+        self.items = _NO_ITEMS.clone() if items is None else items
         self.inputs = dict(inputs or {})
         self._values = per_query
         # by which its files are known again, if they were read

@@ -22,6 +22,7 @@ from rankframe.core.options import Policies
 from rankframe.engine.plan import compile_plan, compute_values
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.matches import RunMatches, TieOrder, ties_matter
+from rankframe.kernel.batch import taken
 from rankframe.metrics.metric import Metric
 from rankframe.stats.bootstrap import hash_ids
 from rankframe.stats.exact import Exact, exact_sum
@@ -112,8 +113,10 @@ def find_tie_ranges(
         return None
     looked_at = np.flatnonzero(evaluated & _sampled(found, block))
     rows = (np.cumsum(evaluated) - 1)[looked_at]
-    matters = ties_matter(found.select(*block, queries=looked_at))
-    affected, affected_rows = looked_at[matters], rows[matters]
+    affected, affected_rows = looked_at[:0], rows[:0]
+    if found.counts.tied:
+        matters = ties_matter(found.select(*block, queries=looked_at))
+        affected, affected_rows = looked_at[matters], rows[matters]
     changes = {metric.label: [Exact(), Exact()] for metric in bounded}
     if len(affected):
         plan = compile_plan(bounded, JUDGED_FRAME)
@@ -125,7 +128,8 @@ def find_tie_ranges(
                 pair[side] = exact_sum(change.fill_null(0.0).to_numpy())
     sums: dict[str, TieSums] = {}
     for label, (worst, best) in changes.items():
-        defined = values[label][rows].drop_nulls()
+        sampled = values[label]
+        defined = (sampled if len(rows) == len(sampled) else taken(sampled, rows)).drop_nulls()
         sums[label] = TieSums(len(defined), exact_sum(defined.to_numpy()), worst, best)
     return TieRanges(len(affected), sums)
 

@@ -36,8 +36,8 @@ class ColumnFrame:
 
 def where(flags: Flags, values: NDArray[Any]) -> pl.Series:
     """Return values as a column; null where a row is not flagged."""
-    chosen = pl.when(pl.Series("flags", flags)).then(pl.Series("values", values))
-    return pl.select(chosen).to_series()
+    column = pl.Series("values", values)
+    return column.zip_with(pl.Series("flags", flags), pl.Series([None], dtype=column.dtype))
 
 
 def lazy_frame(

@@ -158,7 +158,7 @@ class Batches:
     def _looks_clean(self, batch: pl.DataFrame) -> bool:
         """Return whether no row can break a rule, as far as is quickly seen."""
         numbers = numbers_of(batch)
-        if any(batch.select(QUERY, DOC, *numbers).null_count().row(0)):
+        if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
             return False
         with np.errstate(over="ignore", invalid="ignore"):  # large numbers: looked at below
             for name in numbers:

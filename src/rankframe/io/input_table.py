@@ -249,6 +249,7 @@ class InputTable:
         part: whether these are some rows of an input, so that there may be none.
         cache: results that are kept for further work on the same rows, if these are in memory.
         files: the temporary files with the rows, which live as long as this object.
+        rows: how many rows there are, if they are in memory.
         limit: how many bytes may be in memory at once; None without a limit.
         note: how the format was recognised, if that is worth a line in the ledger.
         ranked: whether rows stand in the order of the ranking, if no column orders them.
@@ -272,6 +273,7 @@ class InputTable:
     part: bool = False
     cache: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
     files: object = field(default=None, compare=False, repr=False)
+    rows: int | None = field(default=None, compare=False)
     limit: int | None = field(default=None, compare=False)
     note: str = ""
     ranked: bool = False
@@ -304,11 +306,13 @@ class InputTable:
 
     def changed(self, raw: pl.LazyFrame) -> InputTable:
         """Return the input with other rows."""
-        return replace(self, raw=raw, lists=None, before=None)
+        return replace(self, raw=raw, rows=None, lists=None, before=None)
 
     def count(self, *, estimated: bool = False) -> int:
         """Count the rows; with `estimated`, estimate rows in list columns from the first lists."""
         table = self.before or self
+        if table.rows is not None:
+            return table.rows
         if estimated not in self._counts:
             self._counts[estimated] = (
                 table.raw.select(pl.len()).collect(engine="streaming").item()
@@ -359,7 +363,9 @@ class InputTable:
 def part_of(frame: pl.DataFrame, role: Role | Side) -> InputTable:
     """Wrap some rows of an input that was opened and checked, under our names."""
     mapping = {name: name for name in frame.columns}
-    return InputTable(role, f"the {role}", frame.lazy(), mapping, seekable=True, part=True)
+    return InputTable(
+        role, f"the {role}", frame.lazy(), mapping, seekable=True, rows=frame.height, part=True
+    )
 
 
 def comparable(*tables: InputTable) -> list[pl.LazyFrame]:

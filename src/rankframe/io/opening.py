@@ -140,6 +140,7 @@ def open_table(
         shared_columns=present,
         note=opened.note,
         files=opened.files,
+        rows=opened.rows if lists is None else None,
         limit=limit,
     )
     if role == "run":
@@ -166,8 +167,10 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
     connection with a query; an open file; Python's dicts and lists; anything that exports Arrow
     data.
     """
-    if isinstance(source, pl.LazyFrame | pl.DataFrame):
-        return RawTable(source.lazy(), seekable=isinstance(source, pl.DataFrame))
+    if isinstance(source, pl.DataFrame):
+        return RawTable.in_memory(source)
+    if isinstance(source, pl.LazyFrame):
+        return RawTable(source, seekable=False)
     if isinstance(source, str | os.PathLike):
         place = os.fsdecode(source)
         scheme = scheme_of(place) if ":/" in place else ""

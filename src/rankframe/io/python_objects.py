@@ -25,6 +25,7 @@ from rankframe.core.messages import number_of, shown
 from rankframe.io.formats.numbers import given_numbers
 from rankframe.io.formats.responses import shape_of
 from rankframe.io.raw_table import InputRequest, RawTable
+from rankframe.kernel.batch import taken
 
 _SETS = (set, frozenset)
 _LISTS = (list, tuple, *_SETS, np.ndarray, pl.Series)
@@ -49,10 +50,10 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
     if not isinstance(source, Mapping):
         if not source:
             raise request.empty()
-        return RawTable(_read_rows(source, request).lazy())
+        return RawTable.in_memory(_read_rows(source, request))
     is_dict = [isinstance(value, Mapping) for value in source.values()]
     if all(is_dict):
-        return RawTable(_read_dicts(source, request).lazy())
+        return RawTable.in_memory(_read_dicts(source, request))
     if any(is_dict):
         keys = list(source)
         odd = (keys[0], keys[is_dict.index(not is_dict[0])])
@@ -67,7 +68,7 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
         )
     keys = {key.lower() for key in source if isinstance(key, str)}
     if all(keys & names for names in _NAMES):
-        return RawTable(_make_table(pl.DataFrame, dict(source), request, strict=False).lazy())
+        return RawTable.in_memory(_make_table(pl.DataFrame, dict(source), request, strict=False))
     return _read_lists(source, request)
 
 
@@ -131,7 +132,7 @@ def count_each(lists: Iterable[Any]) -> NDArray[np.int64]:
 
 def repeat(names: pl.Series, lengths: NDArray[np.int64]) -> pl.Series:
     """Return each name once for each element of its list."""
-    return names.gather(np.repeat(np.arange(len(names)), lengths))
+    return taken(names, np.repeat(np.arange(len(names)), lengths))
 
 
 def _read_dicts(source: Mapping[Any, Any], request: InputRequest) -> pl.DataFrame:
@@ -161,12 +162,13 @@ def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
     elements = list(chain.from_iterable(lists))
     kinds = set(map(type, elements))
     if kinds and all(issubclass(kind, Mapping) for kind in kinds):
-        return RawTable(_read_rows(elements, request).with_columns(query).lazy(), ranked=True)
+        rows = _read_rows(elements, request).with_columns(query)
+        return RawTable.in_memory(rows, ranked=True)
     if kinds and all(issubclass(kind, tuple) for kind in kinds) and set(map(len, elements)) == {2}:
         docs, values = zip(*elements, strict=True)
         numbers = _read_numbers(values, request, "Pairs are (document, number)")
         columns = {QUERY: query, DOC: _read_ids(docs, request), _value(request): numbers}
-        return RawTable(pl.LazyFrame(columns))
+        return RawTable.in_memory(pl.DataFrame(columns))
     return _as_ranked(pl.DataFrame({QUERY: query, DOC: _read_ids(elements, request)}), request)
 
 
@@ -174,7 +176,7 @@ def _as_ranked(frame: pl.DataFrame, request: InputRequest) -> RawTable:
     """Return rows in the order of the ranking; as judgments, all are relevant."""
     if request.role == "qrels":
         frame = frame.with_columns(pl.lit(1.0).alias(RELEVANCE))
-    return RawTable(frame.lazy(), ranked=True)
+    return RawTable.in_memory(frame, ranked=True)
 
 
 def _read_rows(rows: Sequence[Any], request: InputRequest) -> pl.DataFrame:

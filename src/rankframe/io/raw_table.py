@@ -60,6 +60,13 @@ class RawTable(NamedTuple):
     by_query: Mapping[str, Any] | None = None
     # the temporary files that hold the rows; they are removed with the last reference
     files: object = None
+    # how many rows there are, if they are in memory
+    rows: int | None = None
+
+    @classmethod
+    def in_memory(cls, frame: pl.DataFrame, *, ranked: bool = False) -> RawTable:
+        """Wrap a frame in memory."""
+        return cls(frame.lazy(), ranked=ranked, rows=frame.height)
 
 
 def lazy_table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import Any, Self
 
@@ -152,7 +152,7 @@ def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 def numbers_of(table: pl.DataFrame) -> list[str]:
     """Return the columns of a table with hashes that are neither ids nor hashes."""
-    return table.drop(*TEXTS, *HASHES, strict=False).columns
+    return [name for name in table.columns if name not in TEXTS and name not in HASHES]
 
 
 def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
@@ -166,6 +166,7 @@ def text_hashes(name: str, ids: pl.Series) -> Keys:
     return as_text(ids).hash(_SEEDS[name]).to_numpy()
 
 
+@lru_cache(maxsize=8)
 def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
     """Return the hash of an empty id, or None if ids of this type cannot be empty."""
     if dtype not in (pl.String, *_CATEGORICAL):

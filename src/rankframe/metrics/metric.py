@@ -271,6 +271,24 @@ class Gap:
     kind: GapKind = "range"
 
 
+# Expressions by the names of the columns with their values.
+Expressions: TypeAlias = dict[str, pl.Expr]
+# The ends of the names of columns with the numerators and denominators of a metric.
+ABOVE, BELOW = "\0above", "\0below"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Hold the expressions that the values of a metric are computed with."""
+
+    # named sums over the rows of a query
+    parts: Parts
+    # over these sums
+    over_parts: Expressions
+    # over the rows of a query, where sums are not enough
+    over_rows: Expressions
+
+
 @dataclass(frozen=True)
 class Metric:
     """Hold a metric with its parameters, under the label that the user gave it."""
@@ -337,10 +355,27 @@ class Metric:
         return self.definition.build(**self.params)
 
     @functools.cached_property
-    def over_parts(self) -> tuple[pl.Expr | Ratio, Parts]:
-        """Return the metric as an expression over named sums, and the named sums."""
+    def compiled(self) -> Compiled:
+        """Return the metric as expressions over named sums, or over rows where that is not enough.
+
+        A metric that is averaged over its sums has columns for numerator and denominator, too.
+        """
         with collecting() as parts:
-            return self.build(), parts
+            over_parts = self._columns(self.build())
+        roots = set().union(*(each.meta.root_names() for each in over_parts.values()))
+        if self.definition is not None and roots <= parts.keys():
+            return Compiled(parts, over_parts, {})
+        return Compiled({}, {}, self._columns(self.build()))
+
+    def _columns(self, value: pl.Expr | Ratio) -> Expressions:
+        """Return expressions by the names of the columns with their values."""
+        if not isinstance(value, Ratio):
+            return {self.label: value.alias(self.label)}
+        columns = {self.label: value.expr}
+        if self.average == "micro":
+            columns[self.label + ABOVE] = value.numerator
+            columns[self.label + BELOW] = value.denominator
+        return {name: expression.alias(name) for name, expression in columns.items()}
 
     def expr(self) -> pl.Expr:
         """Return the metric's value as one expression."""

@@ -372,7 +372,7 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
             raise MetricParameterError(f"{text!r} needs {needed}.")
     requested = Metric(label, average, definition, params, q=q)
     try:
-        value, _ = requested.over_parts
+        value = requested.build()
     except MetricParameterError as error:
         raise MetricParameterError(f"{text!r}: {error}") from None
     if average == "micro" and not isinstance(value, Ratio):

@@ -89,8 +89,24 @@ def percentile_interval(replicates: Floats, queries: int, confidence: float) -> 
     if queries < 2 or not len(defined):
         return None
     tail = widened_tail(queries, confidence)
-    low, high = np.quantile(defined, [tail, 1 - tail])
-    return float(low), float(high)
+    return quantile(defined, tail), quantile(defined, 1 - tail)
+
+
+def quantile(values: Floats, level: float) -> float:
+    """Return a quantile, interpolated between two values, with the bits of `np.quantile`.
+
+    For some thousand values, numpy needs longer to prepare its work than to do it.
+
+    >>> quantile(np.array([3.0, 1.0, 2.0, 4.0]), 0.5)
+    2.5
+    """
+    place = (len(values) - 1) * level
+    below = min(math.floor(place), len(values) - 1)
+    above = min(below + 1, len(values) - 1)
+    ordered = np.partition(values, (below, above))
+    low, high, share = float(ordered[below]), float(ordered[above]), place - below
+    step = high - low
+    return high - step * (1 - share) if share >= 0.5 else low + step * share
 
 
 def widened_tail(queries: int, confidence: float) -> float:

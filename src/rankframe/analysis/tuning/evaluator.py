@@ -19,11 +19,11 @@ from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.arrays import Floats, Ints
-from rankframe.core.columns import DOC, QUERY, RELEVANCE, SCORE
+from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.options import Policies, Progress, Report
 from rankframe.core.threads import workers
 from rankframe.engine.accumulator import Terms
-from rankframe.engine.judged_metrics import JudgedMetrics, check_grades, judged_plan
+from rankframe.engine.judged_metrics import JudgedMetrics, check_grades_in_memory, judged_plan
 from rankframe.engine.lookup import read_judgments
 from rankframe.frames.judgments import IndexedJudgments
 from rankframe.frames.matches import RunMatches
@@ -88,7 +88,7 @@ class Evaluator:
         self.runs, self.metric, self.weights = runs, metric, weights
         self.on_progress = on_progress
         self._judgments = read_judgments(qrels, qrels.frame, policies.duplicates)
-        highest = check_grades(plan.metrics, pl.LazyFrame({RELEVANCE: self._judgments.grades}))
+        highest = check_grades_in_memory(plan.metrics, self._judgments.grades)
         self._judged = JudgedMetrics(plan, policies, highest)
         limit = _RANK_BYTES if rank_bytes is None else min(rank_bytes, _RANK_BYTES)
         size = 4 * self._judgments.height + 32 * len(self._judgments.starts)

@@ -43,7 +43,7 @@ def open_arrow(source: Any, request: InputRequest) -> RawTable | None:
         advice = "Pass a frame: a column each for queries and documents"
         raise request.unreadable("this is a single column", advice)
     if _is(source, "pandas", "DataFrame"):
-        return RawTable(_from_pandas(source, name).lazy())
+        return RawTable.in_memory(_from_pandas(source, name))
     if _is(source, "pyarrow.dataset", "Dataset"):
         return RawTable(_scanned(source, name), seekable=False)
     if _is(source, "pyarrow.dataset", "Scanner"):
@@ -52,7 +52,7 @@ def open_arrow(source: Any, request: InputRequest) -> RawTable | None:
         return None
     if _is(source, "pyarrow", "Table") or _is(source, "pyarrow", "RecordBatch"):
         with _explained(name):
-            return RawTable(pl.DataFrame(source).lazy())
+            return RawTable.in_memory(pl.DataFrame(source))
     return RawTable(_read_once(source, request))
 
 
