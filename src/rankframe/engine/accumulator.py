@@ -33,7 +33,7 @@ from rankframe.stats.bootstrap import (
     can_resample,
     hash_ids,
 )
-from rankframe.stats.exact import Exact, exact_moments, exact_products, exact_sums
+from rankframe.stats.exact import Exact, deviation, exact_moments, exact_products, exact_sums
 from rankframe.stats.intervals import (
     Bounds,
     OrderedValues,
@@ -190,14 +190,7 @@ class Sums:
     @property
     def deviation(self) -> float | None:
         """Return the standard deviation of the values over the queries."""
-        squares, total = self.squares.fraction, self.total.fraction
-        if self.queries < 2 or squares is None or total is None:
-            return None
-        spread = max((squares - total**2 / self.queries) / (self.queries - 1), Fraction(0))
-        try:
-            return math.sqrt(spread)
-        except OverflowError:
-            return None
+        return deviation(self.queries, self.total, self.squares)
 
     def interval(self, metric: Metric, confidence: float) -> Bounds | None:
         """Return an interval by Student's t: of a ratio of sums, by how far each query is from it;

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import QUERY, FrameColumns
 from rankframe.core.errors import MetricParameterError
-from rankframe.kernel.batch import taken, text_order
+from rankframe.kernel.batch import text_order
 from rankframe.metrics.metric import ABOVE, BELOW, Expressions, Metric
 from rankframe.metrics.parts import Parts
 
@@ -203,14 +203,12 @@ def concat_values(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     whole = pl.concat(parts)
     if whole[QUERY].is_sorted():
         return whole
-    order = text_order(whole[QUERY])
-    return pl.DataFrame([taken(column.rechunk(), order) for column in whole])
+    return whole[pl.Series(text_order(whole[QUERY]))]
 
 
 def copy_values(values: pl.DataFrame, rows: NDArray[np.int64], queries: pl.Series) -> pl.DataFrame:
     """Return values of other queries; `rows` has the row here that each of them copies."""
-    copies = pl.DataFrame([taken(column, rows) for column in values])
-    return copies.with_columns(queries.alias(QUERY))
+    return values[pl.Series(rows)].with_columns(queries.alias(QUERY))
 
 
 def combine_values(

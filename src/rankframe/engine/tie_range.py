@@ -128,8 +128,8 @@ def find_tie_ranges(
                 pair[side] = exact_sum(change.fill_null(0.0).to_numpy())
     sums: dict[str, TieSums] = {}
     for label, (worst, best) in changes.items():
-        sampled = values[label]
-        defined = (sampled if len(rows) == len(sampled) else taken(sampled, rows)).drop_nulls()
+        defined = values[label] if len(rows) == values.height else taken(values[label], rows)
+        defined = defined.drop_nulls() if defined.null_count() else defined
         sums[label] = TieSums(len(defined), exact_sum(defined.to_numpy()), worst, best)
     return TieRanges(len(affected), sums)
 

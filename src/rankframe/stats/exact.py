@@ -6,6 +6,7 @@ it is converted to a float.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -55,6 +56,23 @@ class Exact:
             return self.total / (1 << _SCALE_BITS)
         except OverflowError:
             return float("inf") if self.total > 0 else float("-inf")
+
+
+def deviation(count: int, total: Exact, squares: Exact) -> float | None:
+    """Return the standard deviation of numbers from their sum and the sum of their squares.
+
+    None of fewer than two numbers, and where the sums are not finite or too large.
+
+    >>> deviation(2, exact_sum(np.array([1.0, 3.0])), exact_sum(np.array([1.0, 9.0])))
+    1.4142135623730951
+    """
+    if count < 2 or squares.unbounded != 0 or total.unbounded != 0:
+        return None
+    above = max(count * (squares.total << _SCALE_BITS) - total.total**2, 0)
+    try:
+        return math.sqrt(above / ((count * (count - 1)) << (2 * _SCALE_BITS)))
+    except OverflowError:
+        return None
 
 
 def exact_sum(numbers: Floats) -> Exact:
