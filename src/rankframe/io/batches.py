@@ -49,14 +49,14 @@ class Batches:
         self.scanned = scanned
         self._frame = frame
         self._at_once = at_once
-        self.bounded = at_once is not None
+        self.bounded = at_once is not None or scanned.part
         schema = frame.collect_schema()
         self._empty_query = hash_of_empty(QUERY, schema[QUERY])
         self._empty_doc = hash_of_empty(DOC, schema[DOC])
 
     def small(self) -> bool:
         """Return whether the input has few rows, as far as is known without reading it."""
-        if self.bounded or not self.scanned.is_countable:
+        if self._at_once is not None or not self.scanned.is_countable:
             return False
         try:
             return self.scanned.count(estimated=True) < reading.SMALL_INPUT
