@@ -258,12 +258,14 @@ class AlignedValues(PairedValues):
         """Mark the queries for which the metric is defined in every system."""
         return np.logical_and.reduce(self.defined)
 
-    @cached_property
+    @property
     def paired(self) -> PairedValues:
         """Return the values of the complete queries alone."""
+        return self if self.complete.all() else self._complete_values
+
+    @cached_property
+    def _complete_values(self) -> PairedValues:
         rows = self.complete
-        if rows.all():
-            return self
         return PairedValues(self.values[:, rows], self.above[:, rows], self.below[:, rows])
 
     @cached_property

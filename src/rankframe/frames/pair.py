@@ -65,8 +65,11 @@ class PairFrame(ColumnFrame):
         if ranked_b.height:
             rank_b = ranked_b.rank.take(from_b, mode="clip")
             np.putmask(rank_b, from_b < 0, 0)
-        first = a.spread(ranked_a.starts)
-        self.a = Ranking(ranked_a, length_a, rank_a, lambda: self._spread(first - 1) + rank_a)
+        # Where the row above each query's first row is. (Not by `self`: frames that refer to
+        # themselves stay in memory until the garbage collector comes.)
+        above = a.spread(ranked_a.starts) - 1
+        starts, rows = self.starts, self.rows
+        self.a = Ranking(ranked_a, length_a, rank_a, lambda: spread(above, starts, rows) + rank_a)
         self.b = Ranking(ranked_b, length_b, rank_b, lambda: from_b)
         self._pairs: dict[int | None, DocumentPairs] = {}
 
