@@ -3,7 +3,7 @@
 polars' allocator (jemalloc) keeps freed pages for a second or two, because asking the system for
 them again is slow. What it keeps is thus what was freed in that time: the faster the machine, the
 more. Beside a limit of some hundred megabytes, that is more than the rows themselves. C's allocator
-keeps what each thread freed until it is told to trim.
+keeps what each thread freed until it is told to trim, unless it was mapped on its own.
 
 polars offers no function for this and does not export jemalloc's own, `mallctl`. Its address is
 looked up in the symbol table of polars' library. Where there is none (another system, a stripped
@@ -35,6 +35,11 @@ _SYMBOL = np.dtype(
     [("name", "<u4"), ("kind", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
 
+# The number of a setting of C's allocator: arrays from this size on are mapped, so that freeing
+# them gives their memory back. Left alone, the allocator raises it to the size of the arrays that
+# it sees, up to 32 MB, and puts the next ones into a heap with holes: twice as much is in use.
+_MMAP_THRESHOLD, _MAPPED, _MAPPED_USUALLY = -3, 1 << 18, 1 << 25
+
 _lock = Lock()
 # A set of settings for each limit in force, in all threads; the first holds those from before.
 _before: list[dict[bytes, int]] = []
@@ -47,6 +52,8 @@ def freed_at_once() -> Iterator[None]:
     The settings apply to the whole process. Blocks may nest and overlap between threads.
     """
     with _lock:
+        if not _before:
+            _map_arrays(_MAPPED)
         _before.append({} if _before else _set_decay(None))
     try:
         yield
@@ -55,8 +62,15 @@ def freed_at_once() -> Iterator[None]:
             if len(_before) == 1:
                 _set_decay(_before[0])
                 _before.clear()
+                _map_arrays(_MAPPED_USUALLY)
             else:
                 _before.pop()
+
+
+def _map_arrays(least: int) -> None:
+    """Let C's allocator map arrays of at least so many bytes on their own, freed one by one."""
+    with suppress(OSError, TypeError, AttributeError):  # not glibc
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, least)
 
 
 def trim() -> None:
