@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
+import polars as pl
 import pytest
 
-from rankframe.core.threads import MemoryBudget, map_ahead
+from rankframe.core.threads import MemoryBudget, map_ahead, size_of
 
 
 def test_reading_waits_until_there_is_room() -> None:
@@ -87,3 +88,33 @@ def test_an_error_ends_the_work() -> None:
     with ThreadPoolExecutor(1) as pool, pytest.raises(ZeroDivisionError):
         list(map_ahead(pool, make, range(50), 3))
     assert len(made) <= 7
+
+
+LONG = "x" * 100
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "size"),
+    [
+        (["a", "bc"], pl.String, 3 + 2 * 16),
+        ([LONG, "bc"], pl.String, 102 + 2 * 16),
+        ([b"a", b"bc"], pl.Binary, 3 + 2 * 16),
+        ([1.0, 2.0], pl.Float64, 16),
+        ([["a", "b"], [], ["c"]], pl.List(pl.String), 3 + 3 * 16),
+        ([[1.0, 2.0], [3.0]], pl.List(pl.Float64), 3 * 8),
+        ([["a", "b"], ["c", "d"]], pl.Array(pl.String, 2), 4 + 4 * 16),
+        ([{"a": "b", "c": 1.0}], pl.Struct({"a": pl.String, "c": pl.Float64}), 1 + 16 + 8),
+        ([[{"a": "b"}] * 3], pl.List(pl.Struct({"a": pl.String})), 3 + 3 * 16),
+        ([], pl.List(pl.String), 0),
+    ],
+)
+def test_the_size_of_a_table_counts_the_place_of_each_text(
+    values: list[object], kind: pl.DataType, size: int
+) -> None:
+    table = pl.DataFrame({"a": pl.Series(values, dtype=kind)})
+    # The offsets of lists.
+    slack = 8 * (len(values) + 1) if isinstance(kind, pl.List) else 0
+    assert size <= size_of(table) <= size + slack
+    twice = pl.concat([table, table])
+    assert 2 * size <= size_of(twice) <= 2 * (size + slack)
+    assert size_of(twice[len(values) :]) == size_of(table)

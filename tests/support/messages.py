@@ -29,7 +29,6 @@ from typing import Any
 import pytest
 
 _SCRATCH = re.escape(os.path.realpath(tempfile.gettempdir()))
-TEST_FOLDER = re.compile(rf"{_SCRATCH}/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[\w-]+")
 PROPERTY, ANYTHING, INDENT = "message", "[...]", "    "
 LONGEST = 120
 HEADER = (
@@ -59,10 +58,11 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 @pytest.fixture
-def message(request: pytest.FixtureRequest) -> Messages:
+def message(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Messages:
     """Compare a text with the stored one of this test, in tests/messages."""
     package = place(request.node.nodeid)[0].split("/")[0]
-    return Messages(request.node, read(folder_of(request.config), package))
+    stored = read(folder_of(request.config), package)
+    return Messages(request.node, stored, tmp_path_factory.getbasetemp())
 
 
 def folder_of(config: pytest.Config) -> Path:
@@ -70,9 +70,12 @@ def folder_of(config: pytest.Config) -> Path:
     return config.rootpath / "tests" / "messages"
 
 
-def normalised(text: str, root: Path) -> str:
-    """Replace what differs between runs: temporary folders, addresses, ports."""
-    text = TEST_FOLDER.sub("TMP", text).replace(str(root), "ROOT")
+def normalised(text: str, root: Path, folders: Path) -> str:
+    """Replace what differs between runs: temporary folders, addresses, ports.
+
+    `folders`: where pytest makes the folder of each test.
+    """
+    text = re.sub(rf"{re.escape(str(folders))}/[\w-]+", "TMP", text).replace(str(root), "ROOT")
     text = re.sub(rf"{_SCRATCH}(?=[\s.'\"]|$)", "SCRATCH", text)
     text = re.sub(r"\b0x[0-9a-fA-F]{6,}", "0xADDRESS", text)
     text = re.sub(r"(?<=[\w.])(:|\", port )\d{4,5}\b", r"\1PORT", text)
@@ -126,7 +129,7 @@ def read(folder: Path, package: str) -> Texts:
         keys.clear()
         body.clear()
 
-    for line in path.read_text().split("\n")[1:]:
+    for line in path.read_text(encoding="utf-8").split("\n")[1:]:
         if line and not line.startswith(INDENT):
             if body:
                 finish()
@@ -155,7 +158,7 @@ def write(folder: Path, package: str, texts: Texts) -> None:
     path = folder / f"{package}.txt"
     if len(blocks) > 1:
         folder.mkdir(exist_ok=True)
-        path.write_text("\n".join(blocks))
+        path.write_text("\n".join(blocks), encoding="utf-8")
     else:
         path.unlink(missing_ok=True)
 
@@ -169,8 +172,8 @@ def _natural(key: str) -> list[tuple[int, str]]:
 class Messages:
     """The messages of one test: each call compares one, or records it for the update."""
 
-    def __init__(self, node: pytest.Item, stored: Texts) -> None:
-        self.node, self.count = node, 0
+    def __init__(self, node: pytest.Item, stored: Texts, folders: Path) -> None:
+        self.node, self.folders, self.count = node, folders, 0
         self.file, self.test = place(node.nodeid)
         self.stored = stored.get(self.file, {})
         self.update = bool(node.config.getoption("update_messages"))
@@ -180,7 +183,7 @@ class Messages:
         self.count += 1
         key = numbered(self.test, self.count)
         lines = text if isinstance(text, str) else "\n".join(text)
-        now = normalised(lines, self.node.config.rootpath)
+        now = normalised(lines, self.node.config.rootpath, self.folders)
         stored = look_up(self.stored, key)
         if stored is not None and matches(stored, now):
             now = stored

@@ -17,6 +17,27 @@ import polars as pl
 T = TypeVar("T")
 R = TypeVar("R")
 
+_VIEW = 16  # bytes of a text in its column, beside its characters
+
+
+def size_of(table: pl.DataFrame) -> int:
+    """Return how many bytes a table takes.
+
+    For texts, `estimated_size` of polars counts the characters alone, also for those in lists.
+    """
+    return int(table.estimated_size()) + _VIEW * sum(map(_count_texts, table))
+
+
+def _count_texts(column: pl.Series) -> int:
+    """Return how many texts a column holds, null included, also in lists of texts or structs."""
+    kind, count = column.dtype, len(column)
+    if isinstance(kind, pl.List):
+        kind, count = kind.inner, column.list.len().sum()
+    elif isinstance(kind, pl.Array):
+        kind, count = kind.inner, count * kind.size
+    kinds = [field.dtype for field in kind.fields] if isinstance(kind, pl.Struct) else [kind]
+    return count * sum(kind in (pl.String, pl.Binary) for kind in kinds)
+
 
 class MemoryBudget:
     """Bound the bytes of the batches under way: decoded, waiting, worked on, written.

@@ -31,7 +31,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
-from rankframe.core.threads import MemoryBudget, map_ahead
+from rankframe.core.threads import MemoryBudget, map_ahead, size_of
 from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.memory import bytes_at_once, bytes_for_partitions, need_of
 from rankframe.engine.plan import metric_values
@@ -330,7 +330,7 @@ class _SortedInput:
         # Not in one chunk: a query that goes on and on would be copied each time.
         self._pending = pl.concat([self._pending, rows])
         # Where ids are longer than those before, fewer rows are read next.
-        fit = self._limit * rows.height // max(int(rows.estimated_size()), 1)
+        fit = self._limit * rows.height // max(size_of(rows), 1)
         self._rows = max(min(self._rows, fit), _FEWEST_ROWS)
 
 
@@ -469,7 +469,7 @@ def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
     with table.explained():
         for part in in_steps(table.frame, limit, seekable=table.seekable):
             parts.append(part)
-            size += part.estimated_size()
+            size += size_of(part)
             rows += part.height
             if size >= limit or rows >= _MOST_ROWS:
                 yield pl.concat(parts)

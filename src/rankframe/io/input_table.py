@@ -24,6 +24,7 @@ from rankframe.core.columns import (
     Side,
 )
 from rankframe.core.errors import BadValueError, ColumnTypeError, DuplicateError
+from rankframe.core.threads import size_of
 from rankframe.io.column_names import InputNames
 from rankframe.io.formats.numbers import beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
@@ -67,7 +68,7 @@ def in_steps(frame: pl.LazyFrame, at_once: int, *, seekable: bool) -> Iterator[p
         read += table.height
         if table.height < rows:
             return
-        widest = max(widest, table.estimated_size() / table.height)
+        widest = max(widest, size_of(table) / table.height)
         rows = min(max(int(at_once / widest), _FEWEST), _MOST)
 
 

@@ -35,6 +35,7 @@ from rankframe.core.errors import (
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import Option, masked
 from rankframe.core.options import Order, Ranks
+from rankframe.core.threads import size_of
 from rankframe.io.column_names import (
     Columns,
     InputNames,
@@ -50,7 +51,7 @@ from rankframe.io.formats.trec_format import FIELDS, ITERATION, NO_ITERATION
 from rankframe.io.input_table import InputTable, in_steps, lists_of
 from rankframe.io.output_paths import DATABASE
 from rankframe.io.python_objects import NO_SOURCE, open_python
-from rankframe.io.raw_table import InputRequest, RawTable, size_of
+from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.remote import scheme_of
 from rankframe.io.sources.arrow_tables import open_arrow
 from rankframe.io.sources.databases import is_query, open_database, open_query

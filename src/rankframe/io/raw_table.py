@@ -16,7 +16,6 @@ from rankframe.core.errors import EmptyInputError, UnreadableInputError
 from rankframe.core.messages import Part
 
 _PATIENCE = 0.01  # seconds
-_TEXT_BYTES = 16  # of a text in a column, beside its characters
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,6 @@ def lazy_table(
                     return
 
     return register_io_source(source, schema=schema, is_pure=is_pure)
-
-
-def size_of(table: pl.DataFrame) -> int:
-    """Return how many bytes a table takes; polars counts the characters of texts alone."""
-    texts = sum(kind == pl.String for kind in table.dtypes)
-    return int(table.estimated_size()) + texts * _TEXT_BYTES * table.height
 
 
 def read_tables(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:

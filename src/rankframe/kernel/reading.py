@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rankframe.core.arrays import Keys
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import DuplicateError
-from rankframe.core.threads import MemoryBudget, map_ahead, workers
+from rankframe.core.threads import MemoryBudget, map_ahead, size_of, workers
 from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, Ids, numbers_of, query_starts, taken
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
 from rankframe.kernel.tables import repeats, representatives
@@ -218,7 +218,7 @@ def read_contiguous(
             if not looked_at:
                 _refuse_repeats(table)
                 looked_at = True
-            size = int(table.estimated_size()) if source.bounded else 0
+            size = size_of(table) if source.bounded else 0
             budget.acquire(size)
             yield table, size
             del table  # not held while the next one is read

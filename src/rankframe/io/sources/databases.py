@@ -21,6 +21,7 @@ import polars as pl
 
 from rankframe.core.errors import MissingExtraError, RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, listing, masked, shorten
+from rankframe.core.threads import size_of
 from rankframe.io.raw_table import RawTable, lazy_table
 
 # A query → its Arrow batches; the connection ends with the context.
@@ -70,7 +71,7 @@ def open_database(kind: str, place: str, selection: str | None, name: str) -> Ra
             tables, rows, size = [empty], 0, 0
             for batch in () if odd else batches:
                 tables.append(pl.DataFrame(batch))
-                rows, size = rows + tables[-1].height, size + tables[-1].estimated_size()
+                rows, size = rows + tables[-1].height, size + size_of(tables[-1])
                 if rows > _FEW_ROWS or size > _FEW_BYTES:
                     break
             else:

@@ -21,11 +21,12 @@ import polars as pl
 
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
+from rankframe.core.threads import size_of
 from rankframe.io.formats.json_text import open_json_lines, refuse_document, refuse_lines
 from rankframe.io.formats.packing import beginning_of, held_bytes, opened, packing_of
 from rankframe.io.formats.registry import TREC, Format
 from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse_mistakes
-from rankframe.io.raw_table import InputRequest, RawTable, size_of
+from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder, room_for
 
 # Shares of a memory limit: text that is read at once, and a file of rows.
