@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe.engine.memory import available
+from rankframe.io.memory import available
 
 WEIGHTS = [0.3, 0.7]
 METHODS = ("rrf", "wsum")

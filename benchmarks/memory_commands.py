@@ -153,7 +153,7 @@ COMMANDS: Mapping[str, Callable[[Path, Path, str], Callable[[], object]]] = {
 def run_command(folder: Path, name: str, limit: str) -> None:
     """Run a command, and print the peak of this process, the limit and the seconds as JSON."""
     from rankframe.core.errors import RankframeError
-    from rankframe.engine.memory import parse_size
+    from rankframe.io.memory import parse_size
 
     warnings.simplefilter("ignore")
     error, start = "", time.perf_counter()

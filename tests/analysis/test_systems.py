@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe.analysis.systems import Runs, evaluate_runs
 from rankframe.core.options import Policies
-from rankframe.engine import memory as held
+from rankframe.io import memory as held
 from rankframe.metrics.names import resolve
 from tests.support.counted import Counted
 from tests.support.oracles import random_case

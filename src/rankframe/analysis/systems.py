@@ -25,11 +25,11 @@ from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import find_example_ids
 from rankframe.engine.ledger import POLICY
-from rankframe.engine.memory import Held, hold, limit_of
 from rankframe.engine.pair_evaluation import PAIR_COUNTS
 from rankframe.engine.plan import label_of, metric_values
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
+from rankframe.io.memory import Held, hold, limit_of
 from rankframe.io.queries import (
     Attributes,
     QueryAttributes,

@@ -197,7 +197,7 @@ def _seen(done: Progress, seconds: float) -> str:
 
 def warn_if_not_held(max_memory: str) -> str:
     """Warn on stderr if no evaluation fits into the memory limit, and return the limit."""
-    from rankframe.engine.memory import not_held
+    from rankframe.io.memory import not_held
 
     why = not_held(max_memory)
     if why is not None:

@@ -14,10 +14,10 @@ from rankframe.core.options import (
     takes_options,
 )
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.memory import limit_of
 from rankframe.engine.pair_evaluation import PairEvaluation
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_ranking, refuse_absent_columns
+from rankframe.io.memory import limit_of
 from rankframe.io.output_paths import refuse_inputs
 from rankframe.metrics.names import Metrics
 

@@ -19,9 +19,9 @@ from rankframe.core.options import (
 from rankframe.engine.document_metrics import ItemsBy
 from rankframe.engine.evaluation import RUN_FRAMES, prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.engine.memory import limit_of
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
+from rankframe.io.memory import limit_of
 from rankframe.io.output_paths import refuse_inputs
 from rankframe.io.queries import By, read_attributes, slicings
 from rankframe.metrics.metric import Metric

@@ -48,7 +48,6 @@ from rankframe.engine.ledger import (
     run_caveats,
 )
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.memory import bytes_at_once, left_fits
 from rankframe.engine.partitions import ValuesFile, evaluate_partitions, merge_parts
 from rankframe.engine.plan import combine_values, concat_values, empty_values
 from rankframe.engine.result import PER_QUERY_FILE, about_frame
@@ -60,6 +59,7 @@ from rankframe.frames.side_inputs import JUDGED, WHAT, combine_sides
 from rankframe.io.batches import Batches, check_input, count_rows
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns
+from rankframe.io.memory import bytes_at_once, left_fits
 from rankframe.io.queries import Attributes, refuse_unknown_queries, unweighted_error
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.reading import OnProgress, ignore_progress, read_batches

@@ -19,7 +19,6 @@ from rankframe.engine.accumulator import WHOLE, Accumulator, SliceKey, SliceSums
 from rankframe.engine.document_metrics import Aggregate, OverDocuments, item_slices
 from rankframe.engine.evaluation import Evaluation, FindIds, RunEvaluation, Sides
 from rankframe.engine.ledger import GAPS, Item, RunCounts
-from rankframe.engine.memory import count_partitions
 from rankframe.engine.plan import metric_values
 from rankframe.engine.result import (
     RESULT_FILES,
@@ -31,6 +30,7 @@ from rankframe.engine.result import (
 )
 from rankframe.io.batches import some_ids
 from rankframe.io.input_table import InputTable
+from rankframe.io.memory import count_partitions
 from rankframe.io.outputs import fresh_folder
 from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.metric import Metric

@@ -1,18 +1,15 @@
 """Partitions: evaluate two inputs that do not fit in memory, one share of their queries at a time.
 
 Inputs that are sorted by query are read side by side: nothing is written on the way, and little is
-in memory at once. Other inputs are dealt into files by a hash of their query first: rows are read
-in steps, sorted by the number of their partition, and written to a file whenever there are enough
-of them; a partition is then a slice of each file. (Where polars writes one file per partition, it
-keeps rows of all of them in memory, several times over.)
+in memory at once. Other inputs are first written into files by a hash of their query
+(`io/partition_files.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,18 +30,18 @@ from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
 from rankframe.core.threads import MemoryBudget, map_ahead, size_of
 from rankframe.engine.accumulator import Accumulator
-from rankframe.engine.memory import bytes_at_once, bytes_for_partitions, need_of
 from rankframe.engine.plan import metric_values
 from rankframe.io.batches import check_rows, count_rows
 from rankframe.io.formats.registry import READ_ERRORS, reading
-from rankframe.io.input_table import InputTable, in_steps
+from rankframe.io.input_table import InputTable
+from rankframe.io.memory import bytes_at_once, bytes_for_partitions, need_of
 from rankframe.io.output_paths import cannot_write
 from rankframe.io.outputs import About, write_parquet
+from rankframe.io.partition_files import MOST_ROWS, HashedInput
 from rankframe.io.scratch import room_for, scratch_folder
-from rankframe.kernel.duplicates import deduplicate
 
-# Rows of a partition or a file: fewer cost more than they save; more are not even needed.
-_LEAST_ROWS, _MOST_ROWS = 10_000, 1 << 20
+# Rows of a partition: fewer cost more than they save.
+_LEAST_ROWS = 10_000
 # Rows after which memory is given back: this takes some milliseconds.
 _TRIM_ROWS = 1 << 17
 
@@ -89,7 +86,7 @@ def evaluate_partitions(
         if left.seekable and right.seekable:
             # Several partitions are in memory at the same time.
             at_once = partitions * ((os.cpu_count() or 1) + 2)
-            size = min(max(max(rows) // at_once, _LEAST_ROWS), _MOST_ROWS)
+            size = min(max(max(rows) // at_once, _LEAST_ROWS), MOST_ROWS)
             in_order = SortedPartitions(left, right, size)
             budget = MemoryBudget(bytes_for_partitions(left, right))
             # Errors about rows are raised later, with counts over the whole input.
@@ -334,11 +331,6 @@ class _SortedInput:
         self._rows = max(min(self._rows, fit), _FEWEST_ROWS)
 
 
-_SEED = 20_011
-# Bytes of a page: partitions are decoded one at a time.
-_PAGE = 1 << 16
-
-
 class HashedPartitions:
     """Deal both inputs into partitions, and read these one by one."""
 
@@ -362,117 +354,3 @@ class HashedPartitions:
             if side.table.role == error.role:
                 return side.all_duplicates()
         return error
-
-
-@dataclass(frozen=True)
-class _File:
-    """Hold rows of an input, in order of their partitions."""
-
-    path: Path
-    # where each partition begins, and the end
-    bounds: list[int]
-
-    @classmethod
-    def write(cls, path: Path, rows: pl.DataFrame, partitions: int) -> _File:
-        """Write rows into a file; the rows of each partition stay in order."""
-        numbers = (rows[QUERY].hash(_SEED) % partitions).to_numpy().astype(np.uint16)
-        order = np.argsort(numbers, kind="stable")  # of two bytes: a radix sort
-        ends = np.cumsum(np.bincount(numbers, minlength=partitions))
-        with room_for(path.parent.parent):
-            rows[order].write_parquet(
-                path, compression="lz4", statistics=False, data_page_size=_PAGE
-            )
-        return cls(path, [0, *ends.tolist()])
-
-    def read(self, number: int) -> pl.DataFrame | None:
-        """Return the rows of a partition; None where there are none, or the file was removed (all
-        rows are counted at the end).
-        """
-        start, end = self.bounds[number : number + 2]
-        if start == end or not self.path.exists():
-            return None
-        rows = pl.scan_parquet(self.path, glob=False).slice(start, end - start)
-        return rows.collect(engine="in-memory")
-
-
-@dataclass(frozen=True)
-class HashedInput:
-    """Hold an input whose rows were written into partitions."""
-
-    table: InputTable
-    partitions: int
-    files: list[_File]
-
-    @classmethod
-    def write(cls, table: InputTable, folder: Path, partitions: int, limit: int) -> HashedInput:
-        """Read an input, and write its rows."""
-        folder.mkdir()
-        files: list[_File] = []
-        # One is written while the next one is read.
-        with ThreadPoolExecutor(1) as pool:
-            writing: deque[Future[_File]] = deque()
-            for number, rows in enumerate(_read_in_steps(table, limit)):
-                while writing:
-                    files.append(writing.popleft().result())
-                path = folder / f"{number:07}.parquet"
-                writing.append(pool.submit(_File.write, path, rows, partitions))
-                del rows
-            files += [future.result() for future in writing]
-        return cls(table, partitions, files)
-
-    def read_checked(self, number: int) -> pl.DataFrame:
-        """Return the rows of a partition; refuse the input where one of them breaks a rule."""
-        rows, table = self._read(number), self.table
-        if not rows.is_empty():
-            try:
-                check_rows(rows.lazy(), table.role, table.name)
-            except BadValueError:
-                # Of the whole input: how many in all, and which row of it.
-                check_rows(
-                    table.frame, table.role, table.name, engine="streaming",
-                    numbered=table.numbered,
-                )  # fmt: skip
-                raise
-        return rows
-
-    def all_duplicates(self) -> DuplicateError:
-        """Return the error of all duplicates in the input."""
-        errors: list[DuplicateError] = []
-        for number in range(self.partitions):
-            try:
-                deduplicate(self._read(number), self.table.role, "error")
-            except DuplicateError as error:
-                errors.append(error)
-        example = errors[0].example
-        same = [pl.col(key).eq_missing(pl.lit(value)) for key, value in example.items()]
-        rows = self.table.frame.with_row_index("_row", offset=1).filter(same).select("_row")
-        rows = rows if self.table.numbered else rows.clear()
-        return DuplicateError(
-            self.table.role,
-            sum(error.count for error in errors),
-            example,
-            rows.collect(engine="streaming")["_row"].to_list(),
-        )
-
-    def _read(self, number: int) -> pl.DataFrame:
-        with reading("the temporary files"):
-            parts = [rows for file in self.files if (rows := file.read(number)) is not None]
-        return pl.concat(parts, rechunk=True) if parts else self.table.frame.head(0).collect()
-
-
-def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
-    """Yield all rows of an input, in tables of at least `limit` bytes: while one is written, the
-    next one is read.
-    """
-    parts: list[pl.DataFrame] = []
-    size = rows = 0
-    with table.explained():
-        for part in in_steps(table.frame, limit, seekable=table.seekable):
-            parts.append(part)
-            size += size_of(part)
-            rows += part.height
-            if size >= limit or rows >= _MOST_ROWS:
-                yield pl.concat(parts)
-                parts, size, rows = [], 0, 0
-    if parts:
-        yield pl.concat(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,8 +28,11 @@ from rankframe.io.column_names import Columns, Requested, first_called
 from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT, Source, describe
+from rankframe.io.memory import bytes_at_once, estimated_need, partitions_for
 from rankframe.io.opening import open_raw, read_whole, refuse_pattern
+from rankframe.io.partition_files import HashedInput
 from rankframe.io.python_objects import read_texts
+from rankframe.io.scratch import scratch_folder
 from rankframe.kernel.batch import KEY, hashed, text_hashes
 from rankframe.kernel.matching import find_ids
 from rankframe.kernel.tables import Index
@@ -41,6 +44,8 @@ HEAD, TAIL, COLD = SLICES_OF_POPULARITY = ("head", "tail", "cold")
 _HEAD_SHARE = 0.8
 # What separates values in a text, and the share of values that have it.
 _MARKS, _LISTED_SHARE = ("|", ";", ","), 0.1
+# Bytes that a row of train takes where pairs of queries and documents are counted.
+_PAIR_BYTES = 200
 T = TypeVar("T")
 
 
@@ -199,28 +204,42 @@ class Trained:
 
     @classmethod
     def from_train(cls, train: InputTable) -> Trained:
-        """Count the rows of train."""
+        """Count the rows of train, partition by partition if they do not fit in memory."""
+        limit, partitions = train.limit, 1
+        if limit is not None:
+            partitions = partitions_for(estimated_need(train, _PAIR_BYTES, limit), limit)
+        if partitions == 1:
+            with train.explained():
+                return cls.from_rows(train.frame)
+        with scratch_folder() as folder:
+            written = HashedInput.write(train, folder / "train", partitions, bytes_at_once(train))
+            parts = (cls.from_rows(written.read(number).lazy()) for number in range(partitions))
+            return reduce(cls.merge, parts)
+
+    @classmethod
+    def from_rows(cls, rows: pl.LazyFrame) -> Trained:
+        """Count query_id, doc_id and count of all rows of some queries."""
+        pairs = _count_pairs(rows)
         users = pl.len().cast(pl.Int64).alias("popularity")
-        with train.explained():
-            pairs = _count_pairs(train)
         documents = pairs.lazy().group_by(DOC).agg(users, pl.col(COUNT).sum())
         return cls(documents.collect(engine="streaming"), pairs[QUERY].n_unique())
 
+    def merge(self, other: Trained) -> Trained:
+        """Add the counts of other queries."""
+        documents = pl.concat([self.documents, other.documents]).group_by(DOC).agg(pl.all().sum())
+        return Trained(documents, self.queries + other.queries)
 
-def _count_pairs(train: InputTable) -> pl.DataFrame:
-    """Return query_id, doc_id and count of train, with one row for each pair."""
-    rows = train.frame.select(QUERY, DOC, COUNT)
-    total = pl.col(COUNT).sum()
-    if train.limit is not None:  # all rows may not fit in memory, where pairs do
-        return rows.group_by(QUERY, DOC).agg(total).collect(engine="streaming")
+
+def _count_pairs(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return query_id, doc_id and count, with one row for each pair."""
     # Only rows whose keys are equal are grouped by their ids.
-    table = hashed(rows).collect(engine="streaming")
+    table = hashed(rows.select(QUERY, DOC, COUNT)).collect(engine="streaming")
     keys = np.sort(table[KEY].to_numpy())
     repeated = np.unique(keys[1:][keys[1:] == keys[:-1]])
     if not len(repeated):
         return table.select(QUERY, DOC, COUNT)
     again = table[KEY].is_in(pl.Series(repeated).implode())
-    several = table.filter(again).group_by(QUERY, DOC).agg(total)
+    several = table.filter(again).group_by(QUERY, DOC).agg(pl.col(COUNT).sum())
     return pl.concat([table.filter(~again).select(QUERY, DOC, COUNT), several])
 
 

@@ -6,8 +6,10 @@ Columns are found and their types checked here. Rows are read later, and checked
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import polars as pl
@@ -30,6 +32,13 @@ from rankframe.io.batches import check_input
 from rankframe.io.column_names import Columns, first_called
 from rankframe.io.formats.registry import READ_ERRORS, reading
 from rankframe.io.input_table import InputTable
+from rankframe.io.memory import (
+    bytes_at_once,
+    estimated_need,
+    for_rows,
+    partitions_for,
+    shared_limit,
+)
 from rankframe.io.opening import (
     Source,
     describe,
@@ -39,9 +48,15 @@ from rankframe.io.opening import (
     read_whole,
     refuse_pattern,
 )
+from rankframe.io.partition_files import HashedInput
 from rankframe.io.python_objects import ranking_by_query, read_texts
 from rankframe.io.queries import Attributes
+from rankframe.io.scratch import KeptFolder, room_for
 
+# Bytes that a row takes where seen documents are dropped, and the share of the memory for rows
+# that interactions may take beside the evaluation; with more, they are written into partitions.
+_SEEN_BYTES, _SEEN_SHARE = 120, 0.25
+_ROW_GROUP = 1 << 17
 COUNT: Final = "count"
 _COUNTS: Final = ("count", "counts")
 _UNIT: Final = "unit"
@@ -175,11 +190,48 @@ def find_train(
 
 def without_seen(run: InputTable, train: InputTable) -> InputTable:
     """Drop the documents of a run that their queries have in train; keep the order of the rest."""
-    pairs = train.frame.select(QUERY, DOC)
-    frame = run.frame.join(pairs, on=[QUERY, DOC], how="anti", maintain_order="left")
-    mapping = {name: name for name in run.frame.collect_schema()}
-    rest = replace(run.changed(frame), mapping=mapping, distance=False, seekable=False)
+    limit, files, numbered = train.limit, run.files, run.numbered
+    in_memory = limit is None or (
+        estimated_need(train, _SEEN_BYTES, limit) <= _SEEN_SHARE * for_rows(limit)
+    )
+    if in_memory:
+        frame = _drop_pairs(run.frame, train.frame)
+    else:  # rows are then in order of the partitions, and have lost their numbers
+        files, numbered = KeptFolder(), False
+        frame = _drop_seen_on_disk(run, train, files.path)
+    rest = replace(
+        run.changed(frame),
+        mapping={name: name for name in run.frame.collect_schema()},
+        distance=False,
+        seekable=not in_memory,
+        files=files,
+        numbered=numbered,
+    )
     return replace(rest, excluded=lambda: run.count() - rest.count())
+
+
+def _drop_pairs(rows: pl.LazyFrame, pairs: pl.LazyFrame) -> pl.LazyFrame:
+    """Drop rows whose query and document are among the pairs."""
+    keys = [QUERY, DOC]
+    return rows.join(pairs.select(keys), on=keys, how="anti", maintain_order="left")
+
+
+def _drop_seen_on_disk(run: InputTable, train: InputTable, folder: Path) -> pl.LazyFrame:
+    """Write the rows of a run that train lacks into a folder, one partition at a time."""
+    limit = shared_limit((run, train))
+    need = sum(estimated_need(side, _SEEN_BYTES, limit) for side in (run, train))
+    partitions, ahead = partitions_for(need, limit), bytes_at_once(run, train)
+    documents, seen = (
+        HashedInput.write(side, folder / side.role, partitions, ahead) for side in (run, train)
+    )
+    paths = [folder / f"{number:05}.parquet" for number in range(partitions)]
+    for number, path in enumerate(paths):
+        rest = _drop_pairs(documents.read(number).lazy(), seen.read(number).lazy())
+        with room_for(folder):
+            rest.collect().write_parquet(path, compression="lz4", row_group_size=_ROW_GROUP)
+    for side in (run, train):
+        shutil.rmtree(folder / side.role, ignore_errors=True)
+    return pl.scan_parquet(paths, glob=False)
 
 
 def refuse_counts(rows: int, example: float | None) -> None:

@@ -30,8 +30,8 @@ from rankframe.core.options import is_count
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation, FindIds, Sides
 from rankframe.engine.finish import finish, replicates_for_gaps
-from rankframe.engine.memory import long_ids
 from rankframe.engine.pair_evaluation import PAIR_COUNTS, PairEvaluation
+from rankframe.io.memory import long_ids
 from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors

@@ -29,12 +29,12 @@ from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.errors import DuplicateError
 from rankframe.core.options import Progress, Report, Storage, takes_options
 from rankframe.core.threads import map_blocks
-from rankframe.engine.memory import limit_of
 from rankframe.engine.partitions import merge_sorted_files
 from rankframe.frames.column_frame import lazy_frame
 from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, open_judgments, refuse_absent_columns
+from rankframe.io.memory import limit_of
 from rankframe.io.opening import open_table
 from rankframe.io.output_paths import in_place
 from rankframe.io.outputs import check_target, read_about, write_as

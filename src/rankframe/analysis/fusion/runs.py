@@ -28,13 +28,13 @@ from rankframe.core.errors import (
     naming_the_run,
 )
 from rankframe.core.messages import masked, shown
-from rankframe.engine.memory import bytes_at_once, count_partitions
 from rankframe.engine.partitions import HashedInput
 from rankframe.frames.pair_sides import Side, index_ranking
 from rankframe.io.batches import Batches, count_rows, load_unique
 from rankframe.io.formats.packing import bare_name
 from rankframe.io.input_table import InputTable, comparable, part_of
 from rankframe.io.inputs import Columns, Source, in_units
+from rankframe.io.memory import bytes_at_once, count_partitions
 from rankframe.io.opening import open_table
 from rankframe.io.scratch import scratch_folder
 from rankframe.kernel.batch import as_text, taken, text_order

@@ -42,8 +42,8 @@ from rankframe.core.options import (
 from rankframe.engine.accumulator import Terms
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.judged_metrics import JudgedMetrics
-from rankframe.engine.memory import estimated_need, for_rows, limit_for, limit_of, size_text
 from rankframe.io.inputs import Columns, Source
+from rankframe.io.memory import estimated_need, for_rows, limit_for, limit_of, size_text
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 

@@ -25,10 +25,10 @@ from rankframe.core.messages import shown
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lookup import Lookup
-from rankframe.engine.memory import hold
 from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Source
+from rankframe.io.memory import hold
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
 from rankframe.present.charts.chart_source import ChartSource

@@ -44,10 +44,10 @@ from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.ledger import FINGERPRINT
 from rankframe.engine.lists import Lists
-from rankframe.engine.memory import Held, hold
 from rankframe.io import inputs as io
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
+from rankframe.io.memory import Held, hold
 from rankframe.io.output_paths import file_place, refuse_inputs
 from rankframe.io.outputs import write_file
 from rankframe.io.queries import By, Described, slicings

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.engine import memory
-from rankframe.engine import memory as held
-from rankframe.engine.memory import (
+from rankframe.io import memory
+from rankframe.io import memory as held
+from rankframe.io.memory import (
     available,
     count_partitions,
     estimated_need,
