@@ -15,6 +15,10 @@ import pytest
 import rankframe as rf
 from rankframe.io import memory
 from rankframe.io import memory as held
+from rankframe.io.batches import load
+from rankframe.io.formats import packing
+from rankframe.io.formats.trec_format import write_trec
+from rankframe.io.input_table import InputTable
 from rankframe.io.memory import (
     available,
     count_partitions,
@@ -24,10 +28,6 @@ from rankframe.io.memory import (
     parse_size,
     read_available,
 )
-from rankframe.io.batches import load
-from rankframe.io.formats import packing
-from rankframe.io.formats.trec_format import write_trec
-from rankframe.io.input_table import InputTable
 from rankframe.io.opening import open_table
 from rankframe.io.scratch import KeptFolder
 from tests.support.counted import Counted
