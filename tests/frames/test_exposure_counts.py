@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def test_counts_travel_and_add_up() -> None:
     one, other = (
         pickle.loads(pickle.dumps(counted(SHOP.run.filter(some)))) for some in (first, ~first)
     )
-    for both in (one + other, other + one):
+    for both in (deepcopy(one).merge(other), deepcopy(other).merge(one)):
         assert np.array_equal(both.in_catalogue, whole.in_catalogue)
         assert np.array_equal(both.lists, whole.lists)
         values = both.values["genres"]

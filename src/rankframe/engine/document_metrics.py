@@ -136,7 +136,7 @@ class _Counted:
 
     documents: pl.DataFrame
     # group × document × cutoff: at or above it
-    times: NDArray[np.int64]
+    times: NDArray[np.int32]
     lists: NDArray[np.int64]
     cutoffs: tuple[int | None, ...]
     # by attribute: group × set of values × rank
@@ -157,10 +157,13 @@ class _Counted:
         docs = pl.concat([catalogue.docs, rest[DOC].drop_nulls()]).unique().sort()
         rows = docs.search_sorted(catalogue.docs).to_numpy()
         groups = exposure.buckets if whole else 1
-        times = np.zeros((groups, len(docs), buckets), np.int64)
         lists = np.zeros((groups, buckets), np.int64)
+        times = exposure.in_catalogue
+        if not whole or len(docs) > times.shape[1]:
+            times = np.zeros((groups, len(docs), buckets), np.int32)
         if whole:
-            times[:, rows] = exposure.in_catalogue
+            if times is not exposure.in_catalogue:
+                times[:, rows] = exposure.in_catalogue
             lists += exposure.lists
         of_docs = rest.filter(pl.col(DOC).is_not_null())
         group = of_docs["number"].to_numpy() if whole else np.zeros(of_docs.height, np.int64)
@@ -182,11 +185,13 @@ class _Counted:
             name: values.counts if whole else values.select(*key)
             for name, values in exposure.values.items()
         }
-        return cls(documents, times.cumsum(axis=2), lists, exposure.cutoffs, exposed, catalogue)
+        if buckets > 1:
+            times = times.cumsum(axis=2, dtype=np.int32)
+        return cls(documents, times, lists, exposure.cutoffs, exposed, catalogue)
 
     @cached_property
     def _total(self) -> NDArray[np.int64]:
-        return self.times.sum(axis=0)
+        return self.times.sum(axis=0, dtype=np.int64)
 
     def frame(self, without: int | None = None) -> pl.DataFrame:
         """Return the exposure frame, without a bucket of queries."""
@@ -225,7 +230,7 @@ class _Counted:
         inside = np.ones(len(self.documents), np.bool_)
         if not metric.params.get("count"):
             inside = self.documents["in_catalogue"].to_numpy()
-        factor = shrinkage(times[:, inside] > 0)
+        factor = shrinkage((times > 0)[:, inside])
         if whole is None or factor is None:
             return [None] * len(without)
         return [None if left is None else whole + factor * (left - whole) for left in without]

@@ -108,7 +108,7 @@ class RunCounts(Counts):
     unknown: int = 0
     # documents that their query has in train; None: they are removed, or there is no train
     seen: int | None = None
-    exposure: Exposure | None = None
+    exposure: Exposure | None = field(default=None, metadata={"merge": Exposure.merge})
 
     @classmethod
     def from_run(cls, found: RunMatches) -> RunCounts:

@@ -242,10 +242,11 @@ class Exposure:
     def _add_rest(self, way: int, number: Ints, docs: pl.Series, cutoff: Ints) -> None:
         self.rest.add(way, number=number, **{DOC: docs, "bucket": cutoff})
 
-    def __add__(self, other: Exposure) -> Exposure:
+    def merge(self, other: Exposure) -> Exposure:
+        """Add the counts of other queries to these; the table of documents is large, and reused."""
+        self.in_catalogue += other.in_catalogue
         return replace(
             self,
-            in_catalogue=self.in_catalogue + other.in_catalogue,
             lists=self.lists + other.lists,
             rest=self.rest + other.rest,
             values={name: own + other.values[name] for name, own in self.values.items()},
