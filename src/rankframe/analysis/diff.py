@@ -32,6 +32,7 @@ from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import did_you_mean, number_of, shown
 from rankframe.core.options import COUNT, DiffOptions, Policies, Storage, takes_options
 from rankframe.core.table import Cell, Note, Part, Table, as_html, as_text, warning_notes
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import number_text, plain_text
 from rankframe.engine.accumulator import average_values
 from rankframe.engine.lists import Lists, named_case
@@ -182,6 +183,7 @@ def diff(
         int(depth),
         lacking,
         [*((None, c) for c in describe_gaps(gaps, bounds)), *caveats_of_systems(systems, lacking)],
+        vocabulary=aligned.vocabulary,
     ).named(*renamed)
 
 
@@ -324,6 +326,8 @@ class Diff(Exported):
     # with the run that it is about ("a" or "b"); None: both
     by_side: Sequence[tuple[str | None, Caveat]] = ()
     names: tuple[str, str] = SIDES
+    # what texts call queries and documents
+    vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
 
     def named(self, a: str, b: str) -> Self:
         """Return this change with other names for the two runs.
@@ -351,7 +355,10 @@ class Diff(Exported):
     def caveats(self) -> list[Caveat]:
         """Return what could mislead a reader of the numbers: code, value and text."""
         called: dict[str, str] = dict(zip(SIDES, self.names, strict=True))
-        return [caveat.about(side and called[side]) for side, caveat in self.by_side]
+        return [
+            caveat._replace(text=self.vocabulary.render(caveat.text)).about(side and called[side])
+            for side, caveat in self.by_side
+        ]
 
     @property
     def ranks(self) -> tuple[str, str]:
@@ -386,13 +393,17 @@ class Diff(Exported):
             )
         words = [plain_text(name, _LONGEST) for name in (BETTER, *attributes)]
         numbers = [plain_text(name, _LONGEST) for name in (*self.names, DELTA)]
-        notes = [self._counted, *map(str, self.lacks)]
-        notes += self.condensed
-        table = Table.from_texts([QUERY], numbers, rows, more_words=words)
+        table = Table.from_texts([self.vocabulary.render(QUERY)], numbers, rows, more_words=words)
+        notes = [self._counted, *self.notes]
         return [*map(Note, notes), *warning_notes(self.caveats), *([table] if rows else [])]
 
     @property
-    def condensed(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """Return what each run lacks, and the means over judged documents, if they matter."""
+        return [self.vocabulary.render(note) for note in (*map(str, self.lacks), *self._condensed)]
+
+    @property
+    def _condensed(self) -> list[str]:
         """Describe both means over judged documents alone, and bounds, if judged shares differ."""
         if "condensed_a" not in self.summary.columns:
             return []
@@ -433,7 +444,7 @@ class Diff(Exported):
         )
         if undefined:
             text += f", {undefined:,} undefined (each mean is over the queries that its run has)"
-        return text
+        return self.vocabulary.render(text)
 
 
 def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:

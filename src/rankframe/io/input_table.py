@@ -24,6 +24,7 @@ from rankframe.core.columns import (
     Side,
 )
 from rankframe.core.errors import BadValueError, ColumnTypeError, DuplicateError
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.io.column_names import InputNames
 from rankframe.io.formats.numbers import beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
@@ -257,6 +258,7 @@ class InputTable:
         in_units: whether documents were rolled up.
         before: the input before that.
         excluded: counts the rows that were dropped because the query has had the document.
+        vocabulary: what texts call queries and documents, by the names of their columns.
     """
 
     role: Role | Side
@@ -280,6 +282,7 @@ class InputTable:
     in_units: bool = False
     before: InputTable | None = field(default=None, compare=False, repr=False)
     excluded: Callable[[], int] | None = field(default=None, compare=False, repr=False)
+    vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
 
     @property
     def frame(self) -> pl.LazyFrame:

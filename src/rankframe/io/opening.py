@@ -35,6 +35,7 @@ from rankframe.core.errors import (
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import Option, masked
 from rankframe.core.options import Order, Ranks
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.io.column_names import (
     Columns,
     InputNames,
@@ -42,6 +43,7 @@ from rankframe.io.column_names import (
     find_columns,
     guess_role,
     names_in,
+    vocabulary_of,
     with_fields,
 )
 from rankframe.io.formats.numbers import MAYBE_LARGE
@@ -111,6 +113,7 @@ def open_table(
         names = names.flattened(role, requested.names.get(DOC), called_role)
     has_grade = relevance is not None
     mapping, present = find_columns(names, role, requested, called_role, graded=has_grade)
+    vocabulary = vocabulary_of(mapping[QUERY], mapping[DOC]) if DOC in mapping else Vocabulary()
     schema, seekable, ranked = names.schema, opened.seekable, opened.ranked
     lists = None
     if mapping.get(DOC) in names.lists:
@@ -141,6 +144,7 @@ def open_table(
         note=opened.note,
         files=opened.files,
         limit=limit,
+        vocabulary=vocabulary,
     )
     if role == "run":
         return order_run(table, order, ranks)
