@@ -352,6 +352,7 @@ def _changes(
             diff.Diff(
                 summary_of, values[name], diff.describe_movers(moved, described),
                 lists.documents(moved[QUERY], base, name, depth, described), depth,
+                vocabulary=found.vocabulary,
             )
             for moved in pair
         ))  # fmt: skip
@@ -411,7 +412,8 @@ def _inputs(
 def _page(title: str, material: Material) -> str:
     found, facts = material.found, material.facts
     queries = number_of(len(model.queries_of(found)), "query")
-    lead = f"{facts['made']}, {facts['with']}. {', '.join(found.names)}: {queries} compared."
+    compared = material.word(f"{queries} compared")
+    lead = f"{facts['made']}, {facts['with']}. {', '.join(found.names)}: {compared}."
     if len(found.names) > 1:
         lead += f" Baseline: {found.baseline}."
     parts = [("summary", "Summary", summary(material))]
@@ -423,7 +425,7 @@ def _page(title: str, material: Material) -> str:
         parts.append(("comparison", "Comparison", sections.details(found)))
     parts += [
         ("charts", "Charts", drawings.charts(material.drawings)),
-        ("queries", "Queries", sections.sample(material)),
+        ("queries", material.word("Queries"), sections.sample(material)),
         ("unjudged", "Unjudged", sections.unjudged(material)),
         ("data", "Data summary", sections.data_summary(found)),
         ("metrics", "Metrics", sections.definitions(found)),
