@@ -147,7 +147,9 @@ def evaluate_runs(
     inputs = [*([] if qrels is None else [qrels]), *opened, *evaluation.others]
     refuse_absent_columns(runs.columns, *inputs, queries=queries or attributes)
     left = evaluation.left(None) if qrels is None else qrels
-    tables = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
+    vocabulary = (qrels or opened[0]).vocabulary
+    with in_vocabulary(vocabulary):
+        tables = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
     systems = {}
     for name, run, partitions in zip(runs.sources, tables.rights, tables.partitions, strict=True):
 
@@ -156,7 +158,7 @@ def evaluate_runs(
                 runs.progress(replace(done, stage=f"{name}: {done.stage}"))
 
         sides = None if qrels is None else tables.left, run
-        with naming_the_run(repr(name)), in_vocabulary(evaluation.vocabulary(sides)):
+        with naming_the_run(repr(name)), in_vocabulary(vocabulary):
             accumulator = evaluation.evaluate(
                 *sides, partitions=partitions, on_progress=on_progress
             )

@@ -131,7 +131,7 @@ def chart(
             for name, kind in get_type_hints(Look).items()
         ]
         if look.kind is look.VAR_KEYWORD:
-            function.__signature__ = signature.replace(parameters=[*own, *looks])  # pyright: ignore[reportFunctionMemberAccess]
+            function.__signature__ = signature.replace(parameters=[*own, *looks])  # pyright: ignore[reportAttributeAccessIssue]
         return function
 
     return register

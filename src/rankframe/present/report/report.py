@@ -25,7 +25,7 @@ from rankframe.analysis.gate_rules import Demands, read_demands
 from rankframe.analysis.systems import Runs, depth_of
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError, OutputError, naming_the_run
+from rankframe.core.errors import OptionError, OutputError, in_vocabulary, naming_the_run
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import (
     CompareOptions,
@@ -250,7 +250,8 @@ def _held(
             runs.append(io.open_run(source, policies, columns))
     judgments = io.open_judgments(qrels, columns, relevance=policies.relevance)
     io.refuse_absent_columns(columns, judgments, *runs, queries=described.queries)
-    return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
+    with in_vocabulary(judgments.vocabulary):
+        return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
 
 
 def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
