@@ -394,16 +394,12 @@ class Diff(Exported):
         words = [plain_text(name, _LONGEST) for name in (BETTER, *attributes)]
         numbers = [plain_text(name, _LONGEST) for name in (*self.names, DELTA)]
         table = Table.from_texts([self.vocabulary.render(QUERY)], numbers, rows, more_words=words)
-        notes = [self._counted, *self.notes]
+        lacking = [self.vocabulary.render(str(lack)) for lack in self.lacks]
+        notes = [self._counted, *lacking, *self.condensed]
         return [*map(Note, notes), *warning_notes(self.caveats), *([table] if rows else [])]
 
     @property
-    def notes(self) -> list[str]:
-        """Return what each run lacks, and the means over judged documents, if they matter."""
-        return [self.vocabulary.render(note) for note in (*map(str, self.lacks), *self._condensed)]
-
-    @property
-    def _condensed(self) -> list[str]:
+    def condensed(self) -> list[str]:
         """Describe both means over judged documents alone, and bounds, if judged shares differ."""
         if "condensed_a" not in self.summary.columns:
             return []
@@ -412,7 +408,8 @@ class Diff(Exported):
             [number_text(row[f"{name}_{side}"]) for side in SIDES] for name in _CONDENSED
         )
         known = [row[f"{name}_{side}"] is not None for name in _CONDENSED for side in SIDES]
-        told = [f"over judged documents alone: {' → '.join(alone)}"]
+        over = self.vocabulary.render("over judged documents alone")
+        told = [f"{over}: {' → '.join(alone)}"]
         return (
             told
             if not all(known)

@@ -84,7 +84,8 @@ def diff_tables(diff: Diff) -> RenderableType:
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined"
     )
-    small = [plain(text, "dim") for text in diff.notes]
+    notes = [*map(word, map(str, diff.lacks)), *diff.condensed]
+    small = [plain(text, "dim") for text in notes]
     warned = [render(warning_notes(diff.caveats))] if diff.caveats else []
     movers = [_mover_table(diff, mover) for mover in diff.movers.to_dicts()]
     moved = render(movers, loose=True) if movers else plain(word("No query moved."))
