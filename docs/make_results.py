@@ -17,6 +17,7 @@ HEADER = """<!-- Written by docs/make.py. -->
 # Result frames
 
 Every frame is a polars `DataFrame`; a stored result has the same columns in Parquet.
+Names do not depend on the input: ids of users are in `query_id`, too.
 """
 QRELS = {f"q{n}": {"a": 2, "b": 1, "c": 0} for n in range(8)}
 RUNS = {

@@ -28,7 +28,7 @@ def test_the_demo_of_a_recommender_has_accuracy_and_the_catalogue_side_by_side()
     told = out.split("Try next")[0].splitlines()
     assert max(map(len, told)) <= 80
     heads = [line.split() for line in told if line.split()[:1] == ["metric"]]
-    assert heads == [["metric", "popular", "item_based", "als", "queries"]] * 2
+    assert heads == [["metric", "popular", "item_based", "als", "users"]] * 2
     for name in ("ndcg@10", "coverage@10", "long_tail@10", "diversity(by=genres)@10", "p values"):
         assert name in out
 

@@ -186,6 +186,6 @@ def test_a_notebook_shows_slices() -> None:
     assert "slice" not in rf.evaluate(qrels, run, "mrr")._repr_html_()
     many = pl.DataFrame({"by": "n", "slice": [str(n) for n in range(40)], "metric": "map",
                          "value": 0.5, "queries": 1, "small": True})  # fmt: skip
-    page = as_html(slices_table(many))
+    page = as_html(slices_table(many, "queries"))
     assert page.count("<tr>") == 31
     assert "and 10 more" in page

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.core.options import Order, Policies
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.ledger import (
     LEDGER_SCHEMA,
@@ -94,7 +95,9 @@ def counts(**changed: Any) -> RunCounts:
 
 
 def ledger_of(counts: RunCounts, **policies: Any) -> pl.DataFrame:
-    return make_ledger(judged_items(counts, subtopics=None, retrieved=False), policies)
+    return make_ledger(
+        judged_items(counts, subtopics=None, retrieved=False), policies, Vocabulary()
+    )
 
 
 def of(ledger: pl.DataFrame, item: str) -> float | None:
@@ -180,7 +183,7 @@ def test_policies_follow_the_counts_by_name() -> None:
         ("policy_ties", None, "doc_asc"),
         ("policy_k_max", None, "the top 5"),
     ]
-    assert ledger.schema == pl.Schema(LEDGER_SCHEMA) == make_ledger([], {}).schema
+    assert ledger.schema == pl.Schema(LEDGER_SCHEMA) == make_ledger([], {}, Vocabulary()).schema
 
 
 def test_what_ordered_the_run_is_said_and_what_was_not_looked_at() -> None:

@@ -312,12 +312,12 @@ def test_a_converted_file_is_long(tmp_path: Path) -> None:
         (
             QRELS,
             RUN.with_columns(scores=pl.Series([[1.0, 2.0], [1.0, 2.0, 3.0], []])),
-            ["run has 2 rows with lists of different lengths, e.g. row 1 (query_id 'u1'): 3 in "],
+            ["run has 2 rows with lists of different lengths, e.g. row 1 (user_id 'u1'): 3 in "],
         ),
         (
             QRELS,
             RUN.with_columns(scores=pl.Series([[1.0, 2.0, 3.0], None, []])),
-            ["run has 1 row with lists of different lengths, e.g. row 2 (query_id 'u2'): 2 in"],
+            ["run has 1 row with lists of different lengths, e.g. row 2 (user_id 'u2'): 2 in"],
         ),
         (
             QRELS.with_columns(grades=pl.Series([[1], [1], [1]])),
@@ -332,27 +332,27 @@ def test_a_converted_file_is_long(tmp_path: Path) -> None:
         (
             QRELS,
             RUN.with_columns(recommendations=pl.Series([["z", None, "b"], ["c", None], []])),
-            ["run has 2 rows with a null doc_id, e.g. query_id 'u1'"],
+            ["run has 2 rows with a null item_id, e.g. user_id 'u1'"],
         ),
         (
             QRELS,
             RUN.with_columns(scores=pl.Series([[1.0, None, 2.0], [1.0, float("nan")], []])),
-            ["run has 1 row with a null score, e.g. query_id 'u1', doc_id 'a'"],
+            ["run has 1 row with a null score, e.g. user_id 'u1', item_id 'a'"],
         ),
         (
             QRELS,
             RUN.with_columns(recommendations=pl.Series([["z", "b", "b"], ["c", "b"], []])),
-            ["run has 1 duplicate (query_id, doc_id) pair, e.g. ('u1', 'b'). Keep one"],
+            ["run has 1 duplicate (user_id, item_id) pair, e.g. ('u1', 'b'). Keep one"],
         ),
         (
             pl.concat([QRELS, QRELS]),
             RUN,
-            ["qrels has 4 duplicate (query_id, doc_id) pairs, e.g. ('u1', 'a'). Keep one"],
+            ["qrels has 4 duplicate (user_id, item_id) pairs, e.g. ('u1', 'a'). Keep one"],
         ),
         (
             QRELS,
             pl.concat([ONLY_LISTS, ONLY_LISTS[:1]]),
-            ["run has 1 duplicate query_id, e.g. ('u1') at rows 1 and 4. Keep one of each."],
+            ["run has 1 duplicate user_id, e.g. ('u1') at rows 1 and 4. Keep one of each."],
         ),
         (QRELS, RUN.with_columns(pl.concat_list("user")), ["it must hold ids"]),
         (

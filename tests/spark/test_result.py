@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from tests.support.on_spark import MARKS, QRELS, QUERIES, RUN, sent
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 pytestmark = MARKS
 
@@ -53,3 +58,21 @@ def test_a_result_is_written_by_the_executors(spark, tmp_path: Path, refusal) ->
     assert result.means == expected.means
     assert result.count("queries_evaluated") == expected.count("queries_evaluated")
     assert "map" in repr(result)
+
+
+def test_outputs_speak_of_users_where_the_judgments_do(spark, tmp_path: Path) -> None:
+    names = {"query_id": "user_id", "doc_id": "item_id"}
+    qrels, run = QRELS.rename(names), RUN.rename(names)
+
+    def given(frame: pl.DataFrame) -> DataFrame:
+        return spark.createDataFrame(frame.rows(), frame.columns)
+
+    expected = rf.evaluate(qrels, run, "map")
+    result = rf.spark.evaluate(given(qrels), given(run), "map", partitions=3)
+    assert "users evaluated" in repr(result)
+    assert_frame_equal(result.ledger, expected.ledger)
+    result.write(tmp_path / "out")
+    assert rf.Result.read(tmp_path / "out").vocabulary == expected.vocabulary
+    twice = given(pl.concat([qrels, qrels]))
+    with pytest.raises(rf.RankframeError, match=r"duplicate \(user_id, item_id\) pairs"):
+        rf.spark.evaluate(twice, given(run), "map")

@@ -49,11 +49,12 @@ from rankframe.analysis.systems import (
     list_subsets,
     look_up_attributes,
     refuse_unshared,
+    shared_vocabulary,
 )
 from rankframe.analysis.unjudged import with_bounds
 from rankframe.core.caveats import PREFIX, Caveat, find_caveat
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, in_vocabulary
 from rankframe.core.options import (
     CompareOptions,
     Comparing,
@@ -212,12 +213,13 @@ class SystemInputs:
                 self.runs, self.computed, depths=depths, attributes=self.attributes
             )
             by_name |= evaluated
-        if self.stored:
-            refuse_other_evaluations(by_name)
-        if self.missing == "zero_if_few":
-            refuse_unshared(by_name)
-        systems = align(by_name, self.averaged, self.unpaired)
-        attributes = look_up_attributes(self.attributes, systems.queries, self.averaged)
+        with in_vocabulary(shared_vocabulary(by_name)):
+            if self.stored:
+                refuse_other_evaluations(by_name)
+            if self.missing == "zero_if_few":
+                refuse_unshared(by_name)
+            systems = align(by_name, self.averaged, self.unpaired)
+            attributes = look_up_attributes(self.attributes, systems.queries, self.averaged)
         subsets = list_subsets(self.attributes, attributes, len(systems.queries))
         lacking = lacks(by_name, self.averaged)
         if self.runs is not None and tables is not None:
@@ -426,6 +428,11 @@ def _ledger(
     named = [*((None, caveat) for caveat in caveats), *systems.caveats]
     items += [(name, f"{PREFIX}{code}", value, text) for name, (code, value, text) in named]
     became = {lack.system: lack.done for lack in systems.lacks}
+    render = systems.vocabulary.render
+    items = [
+        (name, item, value, note if item.startswith(POLICY) else render(note))
+        for name, item, value, note in items
+    ]
     for name, system in systems.by_name.items():
         items.append((name, "queries_lacking", systems.lacking[name], "that other systems have"))
         if system.ledger is not None:

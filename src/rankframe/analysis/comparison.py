@@ -30,6 +30,7 @@ from rankframe.core.table import (
     as_text,
     warning_notes,
 )
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import (
     best_of,
     number_text,
@@ -114,6 +115,11 @@ class Outcome(Exported):
         """Return a note of the ledger; an empty one if it is not there."""
         notes = self._entries(item)["note"]
         return notes[0] if len(notes) else ""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return what texts call queries and documents: the words of the judgments' columns."""
+        return Vocabulary.from_ledger(self.ledger)
 
     @property
     def caveats(self) -> list[Caveat]:
@@ -225,6 +231,7 @@ class Comparison(Outcome):
             )
         numbers = ["judged", "value", "diff", "judged only", "its diff", "bounds"]
         title = "Over judged documents alone, and whatever the unjudged ones are (bounds)"
+        title = self.vocabulary.render(title)
         return [Table.from_texts(["metric", "system"], numbers, rows, title)]
 
     @property
@@ -249,12 +256,13 @@ class Comparison(Outcome):
                 mark = letters.get(other, "") if pairs else "†"
                 marks[row["by"], row["slice"], row["metric"], name].append(mark)
         groups: dict[tuple[str, str], dict[str, list[Cell]]] = {}
+        every = self.vocabulary.render("all queries")
         for key, rows in self._values().items():
             by, slice_, label = key
             metric = self.metric(label)
             best = best_of(metric, [row["value"] for row in rows.values()])
             few = " (few)" if any(row["small"] for row in rows.values()) else ""
-            heading = "all queries" if by is None else f"{by}: {slice_}{few}"
+            heading = every if by is None else f"{by}: {slice_}{few}"
             group = groups.setdefault((by, slice_), {})
             for name in names:
                 letter = f"({letters[name]}) " if name in letters else ""
@@ -292,7 +300,8 @@ class Comparison(Outcome):
             parts.append(f"{unpaired:,.0f} {self.note('queries_unpaired')}")
         parts += map(str, self.lacks)
         parts += [f"test: {self.note('policy_test')}", self._corrected]
-        return ", ".join([*parts, f"interval: {self.note('policy_ci')}"])
+        parts.append(f"interval: {self.note('policy_ci')}")
+        return self.vocabulary.render(", ".join(parts))
 
     @property
     def _corrected(self) -> str:
@@ -317,7 +326,8 @@ class Comparison(Outcome):
         level, fewest = self.note("policy_significant"), self.note("policy_fewest_queries")
         minimum = fewest.split(":")[0]
         few = self.table.filter(pl.col("queries") < int(minimum)).height
-        return f"* {level}" + (f" of {minimum} queries or more" if few else "")
+        more = self.vocabulary.render(f" of {minimum} queries or more")
+        return f"* {level}{more if few else ''}"
 
     def _pairs(self) -> Table:
         """Return a row for each system, or for each pair of systems where there is no baseline."""

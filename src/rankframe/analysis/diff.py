@@ -32,6 +32,7 @@ from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import did_you_mean, number_of, shown
 from rankframe.core.options import COUNT, DiffOptions, Policies, Storage, takes_options
 from rankframe.core.table import Cell, Note, Part, Table, as_html, as_text, warning_notes
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import number_text, plain_text
 from rankframe.engine.accumulator import average_values
 from rankframe.engine.lists import Lists, named_case
@@ -182,6 +183,7 @@ def diff(
         int(depth),
         lacking,
         [*((None, c) for c in describe_gaps(gaps, bounds)), *caveats_of_systems(systems, lacking)],
+        vocabulary=aligned.vocabulary,
     ).named(*renamed)
 
 
@@ -324,6 +326,8 @@ class Diff(Exported):
     # with the run that it is about ("a" or "b"); None: both
     by_side: Sequence[tuple[str | None, Caveat]] = ()
     names: tuple[str, str] = SIDES
+    # what texts call queries and documents
+    vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
 
     def named(self, a: str, b: str) -> Self:
         """Return this change with other names for the two runs.
@@ -351,7 +355,10 @@ class Diff(Exported):
     def caveats(self) -> list[Caveat]:
         """Return what could mislead a reader of the numbers: code, value and text."""
         called: dict[str, str] = dict(zip(SIDES, self.names, strict=True))
-        return [caveat.about(side and called[side]) for side, caveat in self.by_side]
+        return [
+            caveat._replace(text=self.vocabulary.render(caveat.text)).about(side and called[side])
+            for side, caveat in self.by_side
+        ]
 
     @property
     def ranks(self) -> tuple[str, str]:
@@ -386,9 +393,9 @@ class Diff(Exported):
             )
         words = [plain_text(name, _LONGEST) for name in (BETTER, *attributes)]
         numbers = [plain_text(name, _LONGEST) for name in (*self.names, DELTA)]
-        notes = [self._counted, *map(str, self.lacks)]
-        notes += self.condensed
-        table = Table.from_texts([QUERY], numbers, rows, more_words=words)
+        table = Table.from_texts([self.vocabulary.render(QUERY)], numbers, rows, more_words=words)
+        lacking = [self.vocabulary.render(str(lack)) for lack in self.lacks]
+        notes = [self._counted, *lacking, *self.condensed]
         return [*map(Note, notes), *warning_notes(self.caveats), *([table] if rows else [])]
 
     @property
@@ -401,7 +408,8 @@ class Diff(Exported):
             [number_text(row[f"{name}_{side}"]) for side in SIDES] for name in _CONDENSED
         )
         known = [row[f"{name}_{side}"] is not None for name in _CONDENSED for side in SIDES]
-        told = [f"over judged documents alone: {' → '.join(alone)}"]
+        over = self.vocabulary.render("over judged documents alone")
+        told = [f"{over}: {' → '.join(alone)}"]
         return (
             told
             if not all(known)
@@ -433,7 +441,7 @@ class Diff(Exported):
         )
         if undefined:
             text += f", {undefined:,} undefined (each mean is over the queries that its run has)"
-        return text
+        return self.vocabulary.render(text)
 
 
 def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:

@@ -171,6 +171,8 @@ def _decide(systems: Systems, demands: Demands, unpaired: Unpaired) -> Verdict:
         bounds = find_bounds(systems, [gap.metric for gap in judged_gaps])
         checks = [_check_judged(check, systems, demands, bounds) for check in checks]
     caveats = [*((None, caveat) for caveat in describe_gaps(judged_gaps, bounds)), *systems.caveats]
+    words = systems.vocabulary
+    checks = [check | {"reason": words.render(str(check["reason"]))} for check in checks]
     return Verdict(
         pl.DataFrame(checks, schema=CHECK_SCHEMA),
         {
@@ -185,6 +187,7 @@ def _decide(systems: Systems, demands: Demands, unpaired: Unpaired) -> Verdict:
         },
         systems.lacks,
         caveats,
+        vocabulary=words,
     )
 
 

@@ -25,6 +25,7 @@ from rankframe.core.errors import (
     UnreadableInputError,
 )
 from rankframe.core.messages import Option, did_you_mean, listing, number_of, sentences
+from rankframe.core.vocabulary import VOCABULARY
 from rankframe.engine.ledger import FINGERPRINT, LEDGER_SCHEMA, POLICY
 from rankframe.engine.pair_evaluation import PAIR_COUNTS
 from rankframe.engine.result import Result, is_result
@@ -40,9 +41,9 @@ from rankframe.metrics.names import metric as define_metric
 
 RUN = "run"
 _ROWS, _QUERIES, _DROPPED = "qrels_rows", "qrels_queries", "qrels_duplicates_dropped"
-# Policies that may differ: how intervals were made, and the column of the grades (their fingerprint
-# tells what they are).
-_NOT_COMPARED = (f"{POLICY}ci", f"{POLICY}relevance")
+# Policies that may differ: how intervals were made, the column of the grades (their fingerprint
+# tells what they are), and words.
+_NOT_COMPARED = (f"{POLICY}ci", f"{POLICY}relevance", VOCABULARY)
 _Ledger = Mapping[str, tuple[float | None, str | None]]
 _JUDGED = re.compile(r"judged@(\d+)")
 # Metrics that are not 0 even for a query that the run lacks.

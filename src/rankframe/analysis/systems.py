@@ -17,9 +17,10 @@ from rankframe.analysis.differences import AlignedValues
 from rankframe.core.arrays import Flags, Ints
 from rankframe.core.caveats import Caveat, caveats_of, find_caveat, without_silenced
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError, naming_the_run
+from rankframe.core.errors import OptionError, in_vocabulary, naming_the_run
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Intervals, Policies, Progress, Report, Unpaired
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.evaluation import prepare_evaluation
@@ -147,7 +148,9 @@ def evaluate_runs(
     inputs = [*([] if qrels is None else [qrels]), *opened, *evaluation.others]
     refuse_absent_columns(runs.columns, *inputs, queries=queries or attributes)
     left = evaluation.left(None) if qrels is None else qrels
-    tables = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
+    vocabulary = (qrels or opened[0]).vocabulary
+    with in_vocabulary(vocabulary):
+        tables = hold(left, opened, evaluation.row_bytes, runs.max_memory, again=runs.again)
     systems = {}
     for name, run, partitions in zip(runs.sources, tables.rights, tables.partitions, strict=True):
 
@@ -155,8 +158,8 @@ def evaluate_runs(
             if runs.progress is not None:
                 runs.progress(replace(done, stage=f"{name}: {done.stage}"))
 
-        with naming_the_run(repr(name)):
-            sides = None if qrels is None else tables.left, run
+        sides = None if qrels is None else tables.left, run
+        with naming_the_run(repr(name)), in_vocabulary(vocabulary):
             accumulator = evaluation.evaluate(
                 *sides, partitions=partitions, on_progress=on_progress
             )
@@ -236,6 +239,11 @@ class Systems:
     _values: dict[str, AlignedValues] = field(init=False, default_factory=dict)
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """Return what texts call queries and documents: the words that all systems share."""
+        return shared_vocabulary(self.by_name)
+
+    @property
     def at_hand(self) -> bool:
         """Tell whether runs can be read again, and matched in memory."""
         rereadable = all(run.seekable or run.cache is not None for run in self.runs.values())
@@ -290,6 +298,11 @@ def list_subsets(
         else []
     )
     return [Subset(None, None, np.arange(queries)), *slices]
+
+
+def shared_vocabulary(systems: Mapping[str, System]) -> Vocabulary:
+    """Return what texts call queries and documents: the words that all systems share."""
+    return Vocabulary.common(Vocabulary.from_ledger(system.ledger) for system in systems.values())
 
 
 def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Unpaired) -> Systems:

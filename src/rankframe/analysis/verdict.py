@@ -26,6 +26,7 @@ from rankframe.core.table import (
     as_text,
     warning_notes,
 )
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import number_text, percent_text, signed_text
 from rankframe.engine.result import Exported
 
@@ -78,6 +79,8 @@ class Verdict(Exported):
     # what could mislead a reader, with the role of the system that it is about; None: of both
     by_role: Sequence[tuple[str | None, Caveat]] = ()
     names: tuple[str, str] = (BASELINE, CANDIDATE)
+    # what texts call queries and documents
+    vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
 
     def named(self, *, baseline: str | None = None, candidate: str | None = None) -> Self:
         """Return this verdict with other names for the systems."""
@@ -90,7 +93,10 @@ class Verdict(Exported):
     def caveats(self) -> list[Caveat]:
         """Return what could mislead a reader of the verdict: code, value and text."""
         called: dict[str, str] = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
-        return [caveat.about(role and called[role]) for role, caveat in self.by_role]
+        return [
+            caveat._replace(text=self.vocabulary.render(caveat.text)).about(role and called[role])
+            for role, caveat in self.by_role
+        ]
 
     @property
     def status(self) -> Status:
@@ -130,7 +136,7 @@ class Verdict(Exported):
         line += "".join(f", {lack}" for lack in self.lacks)
         if self.counted["without_attributes"]:
             line += f", {self.counted['without_attributes']:,} not in the frame of queries"
-        return line + ")"
+        return self.vocabulary.render(line + ")")
 
     @property
     def _tested(self) -> str:
@@ -200,8 +206,9 @@ class Verdict(Exported):
                 ("baseline", "now"), (BASELINE, CANDIDATE), self.names, strict=True
             )
         ]
+        queries = self.vocabulary.render("queries")
         columns = [*(Column(name, numeric=False) for name in ("rule", "verdict", "slice")),
-                   *map(Column, (*sides, "change", "at least", "queries")),
+                   *map(Column, (*sides, "change", "at least", queries)),
                    Column("why", numeric=False)]  # fmt: skip
         groups = [
             [

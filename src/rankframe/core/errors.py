@@ -24,6 +24,7 @@ from rankframe.core.messages import (
     shown,
     why_unlike,
 )
+from rankframe.core.vocabulary import Vocabulary
 
 # Values in quotes, or without blanks, that are too long for a message, such as ids.
 _LONG = re.compile(
@@ -38,6 +39,8 @@ class RankframeError(ValueError):
         self.parts = parts
         # the name of the run, if there are several
         self.run = ""
+        # the words for queries and documents, if the inputs are known
+        self.vocabulary = Vocabulary()
         super().__init__(self.message())
 
     def message(self, *, flags: bool = False) -> str:
@@ -50,7 +53,7 @@ class RankframeError(ValueError):
     def _word(self, part: Part, *, flags: bool) -> str:
         if isinstance(part, Role):
             return part.text(self.run)
-        return part.text(flags=flags) if isinstance(part, Option) else part
+        return part.text(flags=flags) if isinstance(part, Option) else self.vocabulary.render(part)
 
     def __str__(self) -> str:
         return self.message()
@@ -76,6 +79,16 @@ def naming_the_run(name: str) -> Iterator[None]:
         yield
     except RankframeError as error:
         error.run = name
+        raise
+
+
+@contextmanager
+def in_vocabulary(vocabulary: Vocabulary) -> Iterator[None]:
+    """Put errors into the words of the inputs that they are about."""
+    try:
+        yield
+    except RankframeError as error:
+        error.vocabulary = vocabulary
         raise
 
 

@@ -28,6 +28,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, PairPolicies, Policies, Progress, Report
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.document_metrics import ItemsBy, OverDocuments
 from rankframe.engine.judged_metrics import (
@@ -187,7 +188,13 @@ class Evaluation(ABC):
         """Return the ledger: counts, the items in `more`, and policies."""
         described = {**self.policies.described(), **self.averages.intervals.described()}
         caveats = [(f"{PREFIX}{code}", value, text) for code, value, text in self.caveats(counts)]
-        return make_ledger([*self.items(counts, sides), *more, *caveats], described)
+        items = [*self.items(counts, sides), *more, *caveats]
+        return make_ledger(items, described, self.vocabulary(sides))
+
+    def vocabulary(self, sides: Sides) -> Vocabulary:
+        """Return the words of the judgments or the first ranking; of a run alone, its own."""
+        left, right = sides
+        return (right if left is None else left).vocabulary
 
     def caveats(self, counts: Counts) -> list[Caveat]:
         """Return what could mislead a reader of the values."""

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import Floats
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, in_vocabulary
 from rankframe.core.messages import listing, number_of
 from rankframe.core.options import Intervals, Report
 from rankframe.engine.accumulator import WHOLE, Accumulator, SliceKey, SliceSums
@@ -53,14 +53,15 @@ def evaluate_inputs(
 
     `partitions`: how many the inputs are divided into (default: as many as the limit requires).
     """
-    if partitions is None:
-        sides = evaluation.left(left), right
-        partitions = count_partitions(sides, evaluation.row_bytes, max_memory)
     with (
+        in_vocabulary(evaluation.vocabulary((left, right))),
         nullcontext()
         if output is None
-        else fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder
+        else fresh_folder(output, RESULT_FILES, overwrite=overwrite) as folder,
     ):
+        if partitions is None:
+            sides = evaluation.left(left), right
+            partitions = count_partitions(sides, evaluation.row_bytes, max_memory)
         accumulator = evaluation.evaluate(
             left, right, partitions=partitions, folder=folder, on_progress=on_progress
         )

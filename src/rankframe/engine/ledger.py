@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankframe.core.caveats import Caveat, find_caveat
 from rankframe.core.messages import listing
 from rankframe.core.options import Policies
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.tie_range import TieRanges
 from rankframe.frames.catalogue import Catalogue
 from rankframe.frames.exposure import Exposure
@@ -215,9 +216,12 @@ LEDGER_SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 Item: TypeAlias = tuple[str, float | None, str]
 
 
-def make_ledger(items: Iterable[Item], policies: Mapping[str, object]) -> pl.DataFrame:
-    """Return a ledger: the counts, then the policies."""
-    rows = list(items)
+def make_ledger(
+    items: Iterable[Item], policies: Mapping[str, object], vocabulary: Vocabulary
+) -> pl.DataFrame:
+    """Return a ledger: the counts, with notes in these words, then the policies."""
+    rows = [(item, value, vocabulary.render(note)) for item, value, note in items]
+    policies = {**policies, **vocabulary.described()}
     rows += [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
     return pl.DataFrame(rows, schema=LEDGER_SCHEMA, orient="row")
 

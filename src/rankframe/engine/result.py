@@ -30,6 +30,7 @@ from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import did_you_mean, number_of
 from rankframe.core.options import StorageSettings, takes_options
 from rankframe.core.table import Note, Part, Table, as_html, as_text, warning_notes
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import number_text
 from rankframe.engine.document_metrics import ITEMS_SCHEMA, OverDocuments
 from rankframe.engine.ledger import GAPS, LEDGER_SCHEMA, OVER_DOCUMENTS, POLICY
@@ -345,22 +346,30 @@ class Result(Exported):
         return as_text("rankframe result", [self._table([""] * 4), *warned, Note(self.overview)])
 
     def _repr_html_(self) -> str:
-        table = self._table(["metric", "value", "interval", "queries"])
+        queries = self.vocabulary.render("queries")
+        table = self._table(["metric", "value", "interval", queries])
         warned = warning_notes(self.caveats)
-        return as_html([table, *slices_table(self.slices), *warned, Note(self.overview)])
+        sliced = slices_table(self.slices, queries)
+        return as_html([table, *sliced, *warned, Note(self.overview)])
 
     def _table(self, titles: Sequence[str]) -> Table:
         """Return the summary as people read it."""
+        noun = self.vocabulary.render
         rows = [
             (
                 label,
                 number_text(value),
                 "" if low is None else f"{low:.4f} to {high:.4f}",
-                number_of(queries, "query") if not any(titles) else f"{queries:,}",
+                noun(number_of(queries, "query")) if not any(titles) else f"{queries:,}",
             )
             for label, value, low, high, _, queries in self.summary.iter_rows()  # allowed: metrics
         ]
         return Table.from_texts(titles[:1], titles[1:], rows)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return what texts call queries and documents: the words of the judgments' columns."""
+        return Vocabulary.from_ledger(self.ledger)
 
     @property
     def caveats(self) -> list[Caveat]:
@@ -384,7 +393,7 @@ class Result(Exported):
             elif value or not parts:
                 counted = number_of(value or 0, noun) if noun else f"{value or 0:,.0f}"
                 parts.append(text.format(counted))
-        return ", ".join(parts)
+        return self.vocabulary.render(", ".join(parts))
 
 
 def is_result(folder: Path | Remote) -> bool:
@@ -434,8 +443,11 @@ def _scanned(path: Path | Remote) -> pl.LazyFrame:
     return frame.sort(QUERY) if many and QUERY in frame.collect_schema() else frame
 
 
-def slices_table(slices: pl.DataFrame) -> list[Part]:
-    """Return the first slices as rows, a column per metric, and how many more there are."""
+def slices_table(slices: pl.DataFrame, counted: str) -> list[Part]:
+    """Return the first slices as rows, a column per metric, and how many more there are.
+
+    counted: the title of the column that counts queries.
+    """
     rows: dict[tuple[str, str], list[str]] = {}
     queries: dict[tuple[str, str], str] = {}
     for row in slices.to_dicts():
@@ -446,6 +458,6 @@ def slices_table(slices: pl.DataFrame) -> list[Part]:
         return []
     labels = slices["metric"].unique(maintain_order=True)
     lines = [[f"{by}: {name}", *values, queries[by, name]] for (by, name), values in rows.items()]
-    table = Table.from_texts(["slice"], [*labels, "queries"], lines[:_MOST_SHOWN])
+    table = Table.from_texts(["slice"], [*labels, counted], lines[:_MOST_SHOWN])
     hidden = len(rows) - _MOST_SHOWN
     return [table, *([Note(f"and {hidden:,} more: .slices")] if hidden > 0 else [])]

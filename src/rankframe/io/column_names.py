@@ -36,6 +36,7 @@ from rankframe.core.errors import (
     ColumnTypeError,
     MissingColumnError,
 )
+from rankframe.core.vocabulary import Vocabulary
 
 # {"query_id": "user_id"}, or such a mapping for each side: {"qrels": {…}, "run": {…}}.
 Columns: TypeAlias = Mapping[str, Any]
@@ -88,6 +89,9 @@ _DOCUMENTS: dict[Role | None, list[frozenset[str]]] = {
 _SCORED = [_ANY[column] | _LISTS[column] for column in (SCORE, DISTANCE, RANK)]
 _RETRIEVED = _ANY[DOC] | _LISTS[DOC] | _LISTS_OF["run"]
 _WEIGHTS, _RELEVANT = _plain([WEIGHT]), _plain(["relevant"])
+# Plain names of columns of users, and of documents that are no items even if users get them.
+_USERS = _plain(["user", "user_id", "uid", "customer_id"])
+_TEXTS = _plain(["did", "corpus_id", "chunk_id", "passage_id"])
 # Judgments of BEIR have these two columns.
 _CORPUS_ID, _GRADES = _plain(["corpus-id"]), _plain([SCORE])
 
@@ -401,6 +405,19 @@ def _all_relevant(names: InputNames, doc: str) -> bool:
         return False
     relevant = names.called(_LISTS_OF["qrels"], among=[doc])
     return bool(relevant) or not names.called(*_SCORED, among=names.lists)
+
+
+def vocabulary_of(query: str, doc: str) -> Vocabulary:
+    """Return the words for an input, from the names of its columns of ids.
+
+    What users get are items, unless the name of its column says otherwise.
+
+    >>> str(vocabulary_of("userId", "movieId")), str(vocabulary_of("qid", "docno"))
+    ('users and items', 'queries and documents')
+    """
+    users, name = plain_name(query) in _USERS, plain_name(doc)
+    items = "item" in name or (users and "doc" not in name and name not in _TEXTS)
+    return Vocabulary("user" if users else "query", "item" if items else "document")
 
 
 def first_called(names: Sequence[str], columns: Collection[str]) -> str | None:

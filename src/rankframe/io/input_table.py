@@ -25,6 +25,7 @@ from rankframe.core.columns import (
 )
 from rankframe.core.errors import BadValueError, ColumnTypeError, DuplicateError
 from rankframe.core.threads import size_of
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.io.column_names import InputNames
 from rankframe.io.formats.numbers import beyond_float
 from rankframe.io.formats.registry import READ_ERRORS, unreadable
@@ -259,6 +260,7 @@ class InputTable:
         in_units: whether documents were rolled up.
         before: the input before that.
         excluded: counts the rows that were dropped because the query has had the document.
+        vocabulary: what texts call queries and documents, by the names of their columns.
     """
 
     role: Role | Side
@@ -283,6 +285,7 @@ class InputTable:
     in_units: bool = False
     before: InputTable | None = field(default=None, compare=False, repr=False)
     excluded: Callable[[], int] | None = field(default=None, compare=False, repr=False)
+    vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
 
     @property
     def frame(self) -> pl.LazyFrame:

@@ -36,6 +36,7 @@ from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import Option, masked
 from rankframe.core.options import Order, Ranks
 from rankframe.core.threads import size_of
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.io.column_names import (
     Columns,
     InputNames,
@@ -43,6 +44,7 @@ from rankframe.io.column_names import (
     find_columns,
     guess_role,
     names_in,
+    vocabulary_of,
     with_fields,
 )
 from rankframe.io.formats.numbers import MAYBE_LARGE
@@ -112,6 +114,7 @@ def open_table(
         names = names.flattened(role, requested.names.get(DOC), called_role)
     has_grade = relevance is not None
     mapping, present = find_columns(names, role, requested, called_role, graded=has_grade)
+    vocabulary = vocabulary_of(mapping[QUERY], mapping[DOC]) if DOC in mapping else Vocabulary()
     schema, seekable, ranked = names.schema, opened.seekable, opened.ranked
     lists = None
     if mapping.get(DOC) in names.lists:
@@ -143,6 +146,7 @@ def open_table(
         files=opened.files,
         rows=opened.rows if lists is None else None,
         limit=limit,
+        vocabulary=vocabulary,
     )
     if role == "run":
         return order_run(table, order, ranks)

@@ -23,6 +23,7 @@ from rankframe.core.errors import (
     MetricParameterError,
     OptionError,
     SparkError,
+    in_vocabulary,
     naming_the_run,
 )
 from rankframe.core.messages import number_of
@@ -98,7 +99,10 @@ def evaluate_on_cluster(
     work = EvaluatePartition(evaluation, tuple(side.scanned.role for side in sides))
     averages = evaluation.averages
     last_round = averages.metrics, averages.intervals, replicates_for_gaps(evaluation)
-    with kept_answers(sides, work, values, partitions) as answers:
+    with (
+        in_vocabulary(evaluation.vocabulary(opened)),
+        kept_answers(sides, work, values, partitions) as answers,
+    ):
         accumulator = evaluation.empty()
         parts: dict[SliceKey, list[SliceSums]] = {}
         for key, content in merged_sums(answers, partitions, last_round):

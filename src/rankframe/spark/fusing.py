@@ -17,7 +17,7 @@ from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import ROW_BYTES, LoadedRuns, named_runs, unscored
 from rankframe.analysis.fusion.training import Hits, judge_runs
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
-from rankframe.core.errors import naming_the_run
+from rankframe.core.errors import in_vocabulary, naming_the_run
 from rankframe.core.options import takes_options
 from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns, units_of
@@ -99,7 +99,10 @@ def fuse(
         hits = _count_hits(chosen.definition.name, judged, sides, policies, parts)
         chosen = chosen.train(hits)
     work = FusePartition(names, chosen, policies)
-    with kept_answers(inputs, work, _COLUMNS, parts, names) as answers:
+    with (
+        in_vocabulary(inputs[0].scanned.vocabulary),
+        kept_answers(inputs, work, _COLUMNS, parts, names) as answers,
+    ):
         collected_sums(answers.where(f"kind = {PROBLEM}").select("kind", QUERY, "rest"))
     return SparkRun(select_values(answers, _COLUMNS), answers)
 

@@ -33,6 +33,7 @@ from rankframe.core.errors import (
     OptionError,
     SparkError,
     UnreadableInputError,
+    in_vocabulary,
 )
 from rankframe.core.messages import Option, listing
 from rankframe.core.options import Policies
@@ -182,7 +183,8 @@ def open_input(
     name = f"the {scanned.role} DataFrame" if is_spark_frame(source) else os.fspath(source)
     scanned = replace(scanned, name=name)
     if scanned.lists is not None:
-        frame, scanned = _unroll(frame, scanned, scanned.lists)
+        with in_vocabulary(scanned.vocabulary):
+            frame, scanned = _unroll(frame, scanned, scanned.lists)
     elif scanned.grade is not None:
         column = quoted(scanned.mapping[RELEVANCE])
         frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")

@@ -26,7 +26,7 @@ from rankframe.analysis.fusion.runs import (
 from rankframe.analysis.fusion.training import judge_runs
 from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
-from rankframe.core.errors import DuplicateError
+from rankframe.core.errors import DuplicateError, in_vocabulary
 from rankframe.core.options import Progress, Report, Storage, takes_options
 from rankframe.core.threads import map_blocks
 from rankframe.engine.partitions import merge_sorted_files
@@ -235,7 +235,11 @@ class Fusion:
             method = method.train([run.count() for run in judged])
         if on_progress is not None:
             on_progress(Progress("reading", 0, 0, 0))
-        with load_runs(self.runs, self.policies, self.max_memory) as loaded:
+        first = next(iter(self.runs.values()))
+        with (
+            in_vocabulary(first.vocabulary),
+            load_runs(self.runs, self.policies, self.max_memory) as loaded,
+        ):
             partitions = fuse_partitions(loaded, method, on_progress)
             if isinstance(loaded, LoadedRuns):
                 yield next(partitions)

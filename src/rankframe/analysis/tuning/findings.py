@@ -312,8 +312,11 @@ class Findings:
             *self.setup.find_contradictions(against),
             *(caveat.about(name) for name, caveat in caveats_of_systems(systems.by_name, lacking)),
         ]
+        words = systems.vocabulary
+        items = [(item, value, words.render(note)) for item, value, note in items]
+        policies |= words.described()
         items += [(f"{POLICY}{name}", None, str(note)) for name, note in policies.items()]
-        items += [(f"{PREFIX}{code}", value, text) for code, value, text in caveats]
+        items += [(f"{PREFIX}{code}", value, words.render(text)) for code, value, text in caveats]
         return pl.DataFrame(items, schema=LEDGER_SCHEMA, orient="row")
 
     @cached_property

@@ -172,7 +172,7 @@ class Tuning(Outcome):
         if self.note("policy_correction") != "none":
             parts.append(f"p values corrected ({self.note('policy_correction')})")
         parts.append(f"interval: {self.note('policy_ci')}")
-        return ", ".join(parts)
+        return self.vocabulary.render(", ".join(parts))
 
     @property
     def condensed(self) -> list[str]:
@@ -184,7 +184,8 @@ class Tuning(Outcome):
             f"(bounds {range_text(row['lower_bound'], row['upper_bound'], self.metric) or '–'})"
             for row in self.runs.to_dicts()
         ]
-        return [f"over judged documents alone, whatever the unjudged ones are: {', '.join(rows)}"]
+        over = self.vocabulary.render("over judged documents alone")
+        return [f"{over}, whatever the unjudged ones are: {', '.join(rows)}"]
 
     def _about(self, frame: str) -> dict[str, Any]:
         return about_frame(frame, [self.metric.label], self.ledger, self.inputs)

@@ -12,6 +12,7 @@ from rankframe.analysis.comparison import Comparison
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError, UnknownMetricError
 from rankframe.core.messages import did_you_mean, number_of, shown
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import plain_text
 from rankframe.engine.result import Result
 from rankframe.metrics.metric import Metric
@@ -72,6 +73,19 @@ def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
             raise OptionError(f"{name!r} is neither a result nor a polars frame: {shown(table)}.")
         found[str(name)] = table
     return found
+
+
+def vocabulary_of(*values: Any) -> Vocabulary:
+    """Return what a chart of these values calls queries and documents.
+
+    Results and what is computed of them know their words; frames do not.
+    """
+    parts = [
+        part
+        for value in values
+        for part in (value.values() if isinstance(value, Mapping) else [value])
+    ]
+    return Vocabulary.common(part.vocabulary for part in parts if hasattr(part, "vocabulary"))
 
 
 def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFrame], str]:

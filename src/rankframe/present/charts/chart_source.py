@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,15 +17,18 @@ from rankframe.analysis.diff import Diff, diff
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.analysis.tuning.tune import tune
 from rankframe.core.columns import DOC, QUERY, RANK
-from rankframe.core.errors import OptionError
+from rankframe.core.errors import OptionError, RankframeError
 from rankframe.core.messages import Option, shown
 from rankframe.core.options import JudgedOptions
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import evaluate
 from rankframe.engine.history import history
 from rankframe.engine.lazy_frames import exposure, judge, pair
 from rankframe.engine.result import Result
+from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source
+from rankframe.io.opening import open_table
 from rankframe.io.queries import By
 from rankframe.present.charts.canvas import Look
 from rankframe.present.charts.chart_inputs import unknown
@@ -65,6 +70,15 @@ class ChartSource:
     # how much worse than the first of them is still good enough
     margin: str | None = None
     look: Look = field(default_factory=Look)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return what texts call queries and documents: the words of the first file."""
+        first = next(iter(self.runs.values()), None) if self.qrels is None else self.qrels
+        if isinstance(first, str | os.PathLike | InputTable):  # a stream is read only once
+            with suppress(RankframeError):
+                return open_table(first, None, self.columns).vocabulary
+        return Vocabulary()
 
     @property
     def family(self) -> str:

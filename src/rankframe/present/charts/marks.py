@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankframe.core.errors import MissingExtraError
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.present.charts.palette import COLOURS
 
 
@@ -44,6 +45,11 @@ def chart_of(rows: Iterable[Mapping[str, Any]]) -> Any:
 def layered(*charts: Any) -> Any:
     """Draw charts on top of each other."""
     return _offline.OfflineLayerChart(layer=charts)
+
+
+def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any:
+    """Return a chart that speaks of queries and documents in these words."""
+    return _offline.in_words(chart, vocabulary, titled=titled)
 
 
 def numbered(cells: Any, *numbers: Any) -> Any:

@@ -15,11 +15,14 @@ from typing import Any
 
 import altair
 
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import distinct_texts
 
 _LONGEST = 60  # characters of a name or an id
 _INNER = re.compile(r'\bid="([^"]+)"')
 _LONGEST_TITLE = 90  # of a line of a title
+_VOCABULARY = "vocabulary"  # key of a chart's metadata: words for queries and documents
+_NO_TITLES = ("data", "datasets", "usermeta", "sort", "transform")
 
 
 class InScript(json.JSONEncoder):
@@ -58,7 +61,7 @@ class _Offline:
         """Return the Vega-Lite specification of the chart. altair calls this to draw or save it."""
         spec = super().to_dict(*args, **options)  # type: ignore[misc]
         inner = not (options.get("context") or {}).get("top_level", True)
-        return spec if inner else drawable(spec)
+        return spec if inner else drawable(_with_titles(spec))
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
         """Return an SVG for notebooks, which needs no network; altair's page would fetch scripts.
@@ -87,6 +90,45 @@ class OfflineLayerChart(_Offline, altair.LayerChart):
 
 class OfflineFacetChart(_Offline, altair.FacetChart):
     """Draw the same picture of several parts, without a network."""
+
+
+def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any:
+    """Return a chart that speaks of queries and documents in these words.
+
+    The titles of axes and legends are put into words as the chart is drawn.
+
+    titled: the user chose the title, which stays.
+    """
+    if vocabulary == Vocabulary():
+        return chart
+    title = chart.title
+    if isinstance(title, altair.TitleParams):
+        below = [vocabulary.render(line) for line in title.subtitle]  # pyright: ignore[reportGeneralTypeIssues]
+        above = title.text if titled else [vocabulary.render(line) for line in title.text]  # pyright: ignore[reportGeneralTypeIssues]
+        chart = chart.properties(title=altair.TitleParams(text=above, subtitle=below))
+    return chart.properties(usermeta={_VOCABULARY: [vocabulary.query, vocabulary.document]})
+
+
+def _with_titles(spec: dict[str, Any]) -> dict[str, Any]:
+    """Put the titles of axes, legends and tooltips into the words that the chart was given."""
+    nouns = (spec.get("usermeta") or {}).get(_VOCABULARY)
+    if nouns is None:
+        return spec
+    render = Vocabulary(*nouns).render
+
+    def titled(part: Any) -> Any:
+        if isinstance(part, list):
+            return list(map(titled, part))
+        if not isinstance(part, dict):
+            return part
+        part = {key: inner if key in _NO_TITLES else titled(inner) for key, inner in part.items()}
+        # Without a title, Vega-Lite shows the name of the field.
+        title = part.get("title", part.get("field") if "type" in part else None)
+        if isinstance(title, str) and render(title) != title:
+            part["title"] = render(title)
+        return part
+
+    return {key: part if key in _NO_TITLES else titled(part) for key, part in spec.items()}
 
 
 def renumbered(svg: str, start: str = "part") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_type_hints
 
@@ -16,7 +17,9 @@ from rankframe.core.messages import Option
 from rankframe.io.output_paths import file_place
 from rankframe.io.outputs import write_file
 from rankframe.present.charts.canvas import Canvas, Look
+from rankframe.present.charts.chart_inputs import vocabulary_of
 from rankframe.present.charts.chart_source import ChartSource
+from rankframe.present.charts.marks import in_words
 
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
@@ -83,7 +86,9 @@ class Definition:
     def draw(self, source: ChartSource) -> Any:
         """Draw the chart, or raise an error if the source lacks its inputs."""
         self._check(source)
-        return self.function(*self.inputs(source), **source.look)
+        titled = source.look.get("title") is not None
+        drawn = self.function(*self.inputs(source), **source.look)
+        return in_words(drawn, source.vocabulary, titled=titled)
 
     def _check(self, source: ChartSource) -> None:
         drawn, count = f"the chart {self.name!r} is drawn of", len(source.runs)
@@ -108,7 +113,13 @@ def chart(
 ) -> Callable[[Callable[P, Drawn]], Callable[P, Drawn]]:
     """Register a function as a chart, with the fields of its `Definition`."""
 
-    def register(function: Callable[P, Drawn]) -> Callable[P, Drawn]:
+    def register(drawing: Callable[P, Drawn]) -> Callable[P, Drawn]:
+        @wraps(drawing)
+        def function(*args: P.args, **options: P.kwargs) -> Drawn:
+            titled = options.get("title") is not None
+            drawn = drawing(*args, **options)
+            return in_words(drawn, vocabulary_of(*args, *options.values()), titled=titled)
+
         CHARTS[function.__name__] = Definition(function, inputs, **facts)
         # `help` and notebooks list each option of the look by its name.
         signature = inspect.signature(function)
@@ -120,7 +131,7 @@ def chart(
             for name, kind in get_type_hints(Look).items()
         ]
         if look.kind is look.VAR_KEYWORD:
-            function.__signature__ = signature.replace(parameters=[*own, *looks])  # pyright: ignore[reportFunctionMemberAccess]
+            function.__signature__ = signature.replace(parameters=[*own, *looks])  # pyright: ignore[reportAttributeAccessIssue]
         return function
 
     return register

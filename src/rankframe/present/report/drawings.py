@@ -32,6 +32,7 @@ from rankframe.io.memory import hold
 from rankframe.metrics.names import Metric
 from rankframe.present import charts as plot
 from rankframe.present.charts.chart_source import ChartSource
+from rankframe.present.charts.marks import in_words
 from rankframe.present.charts.palette import GREY
 from rankframe.present.report import html
 from rankframe.present.report.model import Moved, of_slices, order_systems
@@ -121,7 +122,8 @@ def draw_charts(
     if found.sliced:
         parts = {name: of_slices(found.systems, system=name) for name in found.names}
         drawn["slices"] = plot.slices(parts, label)
-    return drawn
+    words = found.vocabulary
+    return {words.render(what): in_words(chart, words) for what, chart in drawn.items()}
 
 
 def unchecked() -> Any:

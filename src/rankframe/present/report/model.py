@@ -64,6 +64,10 @@ class Material:
         """Return the main metric, which sentences, charts and movers are about."""
         return self.found.metrics[0]
 
+    def word(self, text: str) -> str:
+        """Put a text about queries and documents into the words of the inputs."""
+        return self.found.vocabulary.render(text)
+
 
 def of_all_queries(frame: pl.DataFrame, **values: Any) -> pl.DataFrame:
     """Return the rows about all queries that have these values."""

@@ -25,7 +25,7 @@ from rankframe.analysis.gate_rules import Demands, read_demands
 from rankframe.analysis.systems import Runs, depth_of
 from rankframe.analysis.tuning.outcome import Tuning
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import OptionError, OutputError, naming_the_run
+from rankframe.core.errors import OptionError, OutputError, in_vocabulary, naming_the_run
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import (
     CompareOptions,
@@ -250,7 +250,8 @@ def _held(
             runs.append(io.open_run(source, policies, columns))
     judgments = io.open_judgments(qrels, columns, relevance=policies.relevance)
     io.refuse_absent_columns(columns, judgments, *runs, queries=described.queries)
-    return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
+    with in_vocabulary(judgments.vocabulary):
+        return hold(judgments, runs, JudgedMetrics.row_bytes, again=True)
 
 
 def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
@@ -352,6 +353,7 @@ def _changes(
             diff.Diff(
                 summary_of, values[name], diff.describe_movers(moved, described),
                 lists.documents(moved[QUERY], base, name, depth, described), depth,
+                vocabulary=found.vocabulary,
             )
             for moved in pair
         ))  # fmt: skip
@@ -411,7 +413,8 @@ def _inputs(
 def _page(title: str, material: Material) -> str:
     found, facts = material.found, material.facts
     queries = number_of(len(model.queries_of(found)), "query")
-    lead = f"{facts['made']}, {facts['with']}. {', '.join(found.names)}: {queries} compared."
+    compared = material.word(f"{queries} compared")
+    lead = f"{facts['made']}, {facts['with']}. {', '.join(found.names)}: {compared}."
     if len(found.names) > 1:
         lead += f" Baseline: {found.baseline}."
     parts = [("summary", "Summary", summary(material))]
@@ -423,7 +426,7 @@ def _page(title: str, material: Material) -> str:
         parts.append(("comparison", "Comparison", sections.details(found)))
     parts += [
         ("charts", "Charts", drawings.charts(material.drawings)),
-        ("queries", "Queries", sections.sample(material)),
+        ("queries", material.word("Queries"), sections.sample(material)),
         ("unjudged", "Unjudged", sections.unjudged(material)),
         ("data", "Data summary", sections.data_summary(found)),
         ("metrics", "Metrics", sections.definitions(found)),

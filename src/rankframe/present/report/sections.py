@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +47,8 @@ def changes(material: Material) -> str:
     candidates = len(material.found.names) - 1
     few = f"Of {candidates} systems, the {len(parts)} with the best {material.first.label}."
     remark = html.note(few) if len(parts) < candidates else ""
-    box = html.search_box("movers", "Find a query or document", "details.mover")
+    find = material.word("Find a query or document")
+    box = html.search_box("movers", find, "details.mover")
     return html.section("changes", "What got worse, and what better", remark, box, *parts)
 
 
@@ -61,17 +62,17 @@ def sample(material: Material) -> str:
         map(tables.number_cell, frame[label].filter(in_sample))
         for frame in found.per_query.values()
     ]
-    words = {"query": chosen.to_list()}
+    word = material.word
+    words = {word("query"): chosen.to_list()}
     if material.texts:
         words["text"] = [material.texts.get(query, "") for query in chosen]
     remark = f"{label} of every query."
     if len(queries) > len(chosen):
         remark = f"{label} of a sample: {len(chosen):,} of {len(queries):,} queries."
+    find = word("Find a query")
     rows = zip(*words.values(), *columns, strict=True)
-    table = html.table(
-        "sample", Table.from_texts(list(words), found.names, rows), search="Find a query"
-    )
-    return html.section("queries", "Queries", html.note(remark), table)
+    table = html.table("sample", Table.from_texts(list(words), found.names, rows), search=find)
+    return html.section("queries", word("Queries"), html.note(word(remark)), table)
 
 
 def sampled(queries: pl.Series, limit: int) -> pl.Series:
@@ -89,7 +90,8 @@ def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[s
         [_mover(row, change, base, name, weight) for row in change.movers.to_dicts()]
         for change in (moved.worse, moved.better)
     )
-    remark = f"The {len(worse)} that got worst{by}:" if worse else "No query got worse."
+    none = moved.worse.vocabulary.render("No query got worse.")
+    remark = f"The {len(worse)} that got worst{by}:" if worse else none
     gained = f"The {len(better)} that gained most{html.text(by)}"
     return [
         html.note(remark),
@@ -100,10 +102,8 @@ def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[s
 
 def _counted(change: Diff) -> str:
     summary = change.summary.to_dicts()[0]
-    remark = (
-        f"{number_of(summary['losses'], 'query')} worse, {summary['ties']:,} the same, "
-        f"{summary['wins']:,} better"
-    )
+    lost = change.vocabulary.render(number_of(summary["losses"], "query"))
+    remark = f"{lost} worse, {summary['ties']:,} the same, {summary['wins']:,} better"
     if summary["undefined"]:
         remark += f", {summary['undefined']:,} undefined"
     return f"{remark} by {html.text(summary['metric'])}"
@@ -202,7 +202,8 @@ def _pairs(found: Comparison, rows: pl.DataFrame) -> Table:
         few = "few" if row["small"] else ""
         slice_ = Cell(f"{row['by']}: {row['slice']}", mark=few, tone="doubtful")
         lines.append([row["metric"], slice_, row["system"], *(cells[name] for name in _NUMBERS)])
-    numbers = ["difference" if name == "diff" else name for name in _NUMBERS]
+    titles = {"diff": "difference", "queries": found.vocabulary.render("queries")}
+    numbers = [titles.get(name, name) for name in _NUMBERS]
     return Table.from_texts(["metric", "slice", "system"], numbers, lines)
 
 
@@ -220,7 +221,8 @@ def _slice_values(found: Comparison) -> Table:
         ]
         for row in of_slices(found.systems).to_dicts()
     ]
-    return Table.from_texts(["metric", "slice"], ["value", "from", "to", "queries"], rows)
+    numbers = ["value", "from", "to", found.vocabulary.render("queries")]
+    return Table.from_texts(["metric", "slice"], numbers, rows)
 
 
 def unjudged(material: Material) -> str:
@@ -230,9 +232,9 @@ def unjudged(material: Material) -> str:
         found = (material.bounded, material.found)
         bounded, total = (len(model.queries_of(each)) for each in found)
         over = f"All of this is of a sample of {bounded:,} of {total:,} queries"
-    remark = html.note(f"{tables.BOUNDS_NOTE} {over}.")
+    remark = html.note(material.word(f"{tables.BOUNDS_NOTE} {over}."))
     table = html.table("bounds", tables.bounds_table(material.bounded))
-    return html.section("unjudged", "Unjudged documents", remark, table)
+    return html.section("unjudged", material.word("Unjudged documents"), remark, table)
 
 
 def data_summary(found: Comparison) -> str:
@@ -252,15 +254,17 @@ def data_summary(found: Comparison) -> str:
 
 def definitions(found: Comparison) -> str:
     """Render how each metric is defined."""
-    return html.section("metrics", "How metrics are defined", *map(_definition, found.metrics))
+    render = found.vocabulary.render
+    defined = [_definition(metric, render) for metric in found.metrics]
+    return html.section("metrics", "How metrics are defined", *defined)
 
 
-def _definition(metric: Metric) -> str:
+def _definition(metric: Metric, word: Callable[[str], str]) -> str:
     definition = metric.definition
     direction = "Higher is better." if metric.higher_is_better else "Lower is better."
     label = f"<code>{html.text(metric.label)}</code>"
     if definition is None:
-        return html.fold(label, html.note(f"{_own(metric)} {direction}"))
+        return html.fold(label, html.note(word(f"{_own(metric)} {direction}")))
     facts = {
         "formula": definition.formula,
         "written": signature(definition),
@@ -268,9 +272,9 @@ def _definition(metric: Metric) -> str:
         "direction": direction,
     }
     return html.fold(
-        f"{label}: {html.text(definition.summary, limit=400)}",
+        f"{label}: {html.text(word(definition.summary), limit=400)}",
         _listed(facts),
-        f"<p>{html.text(' '.join(definition.notes.split()), limit=2_000)}</p>",
+        f"<p>{html.text(word(' '.join(definition.notes.split())), limit=2_000)}</p>",
     )
 
 

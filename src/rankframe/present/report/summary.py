@@ -138,7 +138,7 @@ def headline(found: Comparison) -> str:
         ]
         queries = max(values[key]["queries"] for key in keys)
         rows.append([name, *cells, number_cell(queries, f"{queries:,}")])
-    table = Table.from_texts(["system"], [*best, "queries"], rows)
+    table = Table.from_texts(["system"], [*best, found.vocabulary.render("queries")], rows)
     remark = f"Below each value its interval, {found.note('policy_ci')}. The best in bold."
     if pairs:
         remark += (
@@ -163,9 +163,11 @@ def _value_cell(row: Row, pair: Row | None, metric: Metric, best: float | None) 
 
 
 def _caveats(found: Comparison, sampled: str) -> str:
-    texts = [*caveats(found), *([f"curves are drawn of {sampled}"] if sampled else [])]
+    drawn = found.vocabulary.render(f"curves are drawn of {sampled}")
+    texts = [*caveats(found), *([drawn] if sampled else [])]
     if not texts:
-        return html.note("Caveats: none found. Every query is in every run.")
+        none = "Caveats: none found. Every query is in every run."
+        return html.note(found.vocabulary.render(none))
     warned = set(map(str, found.caveats))
     items = "".join(
         f"<li{' class=warning' if caveat in warned else ''}>{html.escaped(caveat)}.</li>"
@@ -178,9 +180,11 @@ def sentences(found: Comparison) -> list[Sentence]:
     """Write a sentence for each system other than the baseline; for a single system, its value."""
     first = found.metrics[0]
     if found.table.is_empty():
-        return [_alone(found, name, first) for name in found.names]
-    whole = of_all_queries(found.table, metric=first.label)
-    return [_against(found, row, first) for row in whole.to_dicts()]
+        said = [_alone(found, name, first) for name in found.names]
+    else:
+        whole = of_all_queries(found.table, metric=first.label)
+        said = [_against(found, row, first) for row in whole.to_dicts()]
+    return [replace(each, text=found.vocabulary.render(each.text)) for each in said]
 
 
 def leader(found: Comparison) -> str:
@@ -227,7 +231,7 @@ def caveats(found: Comparison) -> list[str]:
     )
     if few:
         texts.append(f"{few} of {number_of(total, 'slice')} have fewer than {_FEW_QUERIES} queries")
-    return list(dict.fromkeys(texts))
+    return [found.vocabulary.render(text) for text in dict.fromkeys(texts)]
 
 
 def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:

@@ -45,9 +45,10 @@ def comparison_table(comparison: Comparison, width: int) -> RenderableType:
 
 def bounds_table(comparison: Comparison) -> RenderableType:
     """Render the bounds of each metric over all possible grades of unjudged documents."""
-    table = replace(tables.bounds_table(comparison), title="Unjudged documents")
+    word = comparison.vocabulary.render
+    table = replace(tables.bounds_table(comparison), title=word("Unjudged documents"))
     note = f"{tables.BOUNDS_NOTE} Over the queries of each system."
-    return render([table, Note(note)], loose=True)
+    return render([table, Note(word(note))], loose=True)
 
 
 def ledger_table(ledger: pl.DataFrame) -> RenderableType:
@@ -76,18 +77,18 @@ def comparison_text(
 def diff_tables(diff: Diff) -> RenderableType:
     """Render the queries that moved most, and side by side what happened to their documents."""
     summary = diff.summary.to_dicts()[0]
-    a, b = diff.names
+    a, b, word = *diff.names, diff.vocabulary.render
     head = plain(
         f"{summary['metric']}: {number_text(summary['mean_a'])} ({a}) → "
-        f"{number_text(summary['mean_b'])} ({b}), {number_of(summary['queries'], 'query')}: "
+        f"{number_text(summary['mean_b'])} ({b}), {word(number_of(summary['queries'], 'query'))}: "
         f"{summary['wins']:,} better, {summary['ties']:,} the same, {summary['losses']:,} worse, "
         f"{summary['undefined']:,} undefined"
     )
-    notes = [*map(str, diff.lacks), *diff.condensed]
+    notes = [*map(word, map(str, diff.lacks)), *diff.condensed]
     small = [plain(text, "dim") for text in notes]
     warned = [render(warning_notes(diff.caveats))] if diff.caveats else []
     movers = [_mover_table(diff, mover) for mover in diff.movers.to_dicts()]
-    moved = render(movers, loose=True) if movers else plain("No query moved.")
+    moved = render(movers, loose=True) if movers else plain(word("No query moved."))
     return Group(head, Text(""), *small, *warned, moved)
 
 
@@ -114,7 +115,8 @@ def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
         ]
         for row in diff.documents.filter(pl.col("query_id") == mover["query_id"]).to_dicts()
     ]
-    return Table.from_texts(["document", *titled], ["grade", a, b], rows, title, more_words=[""])
+    document = diff.vocabulary.render("document")
+    return Table.from_texts([document, *titled], ["grade", a, b], rows, title, more_words=[""])
 
 
 def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:

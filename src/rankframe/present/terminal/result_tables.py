@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from rankframe.core.caveats import PREFIX
 from rankframe.core.table import Cell, Column, Note, Part, Table, as_markdown, warning_notes
+from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import best_of, number_text, range_text
 from rankframe.engine.ledger import ORDER, POLICY
 from rankframe.engine.result import Result
@@ -115,6 +116,7 @@ def _runs_table(
 ) -> Table:
     """Return metrics, or slices of one metric, down and runs across."""
     groups: dict[str, list[list[Cell]]] = {}
+    words = Vocabulary.common(result.vocabulary for result in results.values())
     for label, by, metric, rows in _rows(results, metrics, sliced=sliced):
         best = best_of(metric, [row["value"] for row in rows]) if len(rows) > 1 else None
         values = [_value_cell(row, metric, best, interval) for row in rows]
@@ -123,7 +125,7 @@ def _runs_table(
         queries = f"{low:,}{few}" if low == high else f"{low:,}–{high:,}{few}"
         groups.setdefault(by, []).append([Cell(label), *values, Cell(queries, tone="muted")])
     columns = [Column("slice" if sliced else "metric", numeric=False),
-               *map(Column, (*results, "queries"))]  # fmt: skip
+               *map(Column, (*results, words.render("queries")))]  # fmt: skip
     return Table(columns, list(groups.values()), f"{metrics[0].label} by slice" if sliced else "")
 
 
@@ -164,7 +166,8 @@ def _item_tables(results: Mapping[str, Result]) -> list[Table]:
         for by in result.items["by"].unique(maintain_order=True):
             rows = result.items.filter(pl.col("by") == by).to_dicts()
             title = f"{run}, items by {by}: in the top {rows[0]['k']} of all lists"
-            tables.append(Table.from_texts([by], heads, map(_item_cells, rows), title))
+            titles = [result.vocabulary.render(head) for head in heads]
+            tables.append(Table.from_texts([by], titles, map(_item_cells, rows), title))
     return tables
 
 
