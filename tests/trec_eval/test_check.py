@@ -88,7 +88,7 @@ def test_what_is_no_output_of_trec_eval_is_refused(files: tuple[Path, Path], ref
 
 def compared(text: str, tmp_path: Path, *measures: str) -> Check:
     old = tmp_path / "old.txt"
-    old.write_text(text)
+    old.write_text(text, encoding="utf-8")
     output = read_output(old)
     case = {"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}
     return compare_output(output, evaluate_trec(*case, measures or find_measures(output)))

@@ -18,7 +18,7 @@ from tests.support.trec_cases import Output
 
 def rows_of(text: str, kind: GroupFormat, tmp_path: Path) -> list[tuple[object, ...]]:
     path = tmp_path / "judgments.txt"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return read_groups(str(path), kind).drop("_line", "_number").rows()
 
 

@@ -32,7 +32,7 @@ def _count_texts(column: pl.Series) -> int:
     """Return how many texts a column holds, null included, also in lists of texts or structs."""
     kind, count = column.dtype, len(column)
     if isinstance(kind, pl.List):
-        kind, count = kind.inner, column.list.len().sum()
+        kind, count = kind.inner, int(column.list.len().sum())
     elif isinstance(kind, pl.Array):
         kind, count = kind.inner, count * kind.size
     kinds = [field.dtype for field in kind.fields] if isinstance(kind, pl.Struct) else [kind]

@@ -80,7 +80,7 @@ def test_queries_are_written_as_an_object(tmp_path: Path) -> None:
     held: dict[str, dict[str, float]] = {}
     for query, doc, score in frame.iter_rows():
         held.setdefault(query, {})[doc] = score
-    assert json.loads((tmp_path / "x.json").read_text()) == held
+    assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == held
     file = io.BytesIO()
     write_object(frame.rename({"score": "relevance"}).cast({"relevance": pl.Int64}), file)
     assert json.loads(file.getvalue())[""]['"'] == 0
