@@ -37,7 +37,7 @@ def test_counts_of_different_queries_add_up_and_travel() -> None:
     first = SHOP.run["query_id"] < "u2"
     parts = [counted(SHOP.run.filter(some)).exposure for some in (first, ~first)]
     sent = [pickle.loads(pickle.dumps(part)) for part in parts]
-    both = OverDocuments(sent[0] + sent[1], WHOLE.catalogue)
+    both = OverDocuments(sent[0].merge(sent[1]), WHOLE.catalogue)
     assert both.aggregate(METRICS, groups=True) == WHOLE.aggregate(METRICS, groups=True)
 
 
