@@ -130,3 +130,19 @@ def test_caveats_and_split_values_are_those_of_one_machine(
         qrels, run, "ndcg@10", silence=[caveat.code for caveat in here.caveats], spark=spark
     )
     assert not silenced.caveats
+
+
+def test_a_run_with_scores_and_ranks_is_ordered_as_on_one_machine(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = [(f"q{n}", f"d{rank}", rank // 3 + 1.0, rank + 1) for n in range(9) for rank in range(9)]
+    run = pl.DataFrame(rows, ["query_id", "doc_id", "score", "rank"], orient="row")
+    run.write_parquet(tmp_path / "run.parquet")
+    qrels = pl.DataFrame({"query_id": [f"q{n}" for n in range(9)], "doc_id": "d7", "relevance": 1})
+    qrels.write_parquet(tmp_path / "qrels.parquet")
+    paths = str(tmp_path / "qrels.parquet"), str(tmp_path / "run.parquet")
+    for order in ("score", "rank"):
+        here = rf.evaluate(*paths, "mrr", order=order)
+        there = rf.spark.evaluate(*paths, "mrr", order=order, spark=spark)
+        assert_frame_equal(there.summary, here.summary, check_exact=True)
+        assert there.caveats == here.caveats
