@@ -65,8 +65,10 @@ def test_a_comparison_by_clicks_of_one_system_cannot_be_misread(clicks: pl.DataF
         found.ledger["note"].str.join("").item(),
     ):
         assert text in where
+    # dense lacks 30 of the 2,000 queries, of which nothing is known
+    shares = rf.evaluate(clicks, runs["dense"], "judged@10", missing="skip")["judged@10"]
     assert found.ledger.filter(item="caveat_judged_differ")["value"][0] == pytest.approx(
-        0.744, abs=1e-3
+        1 - shares, abs=1e-12
     )
 
 

@@ -204,3 +204,66 @@ def test_a_diff_says_it() -> None:
     found = rf.diff(QRELS, run(range(98)), run(range(100)), "mrr")
     assert "\n  a lacks 2 of 100 judged queries (2.0%): scored 0\n" in repr(found)
     assert not rf.diff(QRELS, run(range(100)), run(range(100)), "mrr").lacks
+
+
+# --- how much was judged
+
+
+FULL = {query: {f"d{n}": 10.0 - n for n in range(10)} for query in QUERIES}
+GRADES = {query: {f"d{n}": n % 3 for n in range(10)} for query in QUERIES}
+HALF = {query: dict(zip(FULL[query], range(10), strict=True)) for query in QUERIES[:58]}
+
+
+def codes(found: Any) -> list[str]:
+    return [caveat.code for caveat in found.caveats]
+
+
+def test_queries_that_a_run_lacks_are_not_taken_for_unjudged(tmp_path: Path) -> None:
+    """All that both runs retrieve is judged: judgments favour none."""
+    runs = {"full": FULL, "half": HALF}
+    before = rf.evaluate(GRADES, FULL, "ndcg@10")
+    after = rf.evaluate(GRADES, HALF, "ndcg@10")
+    rule = "ndcg@10: no worse than -1%"
+    found = {
+        "compare": rf.compare(GRADES, runs, "ndcg@10", **FAST),
+        "stored": rf.compare(None, {"full": before, "half": after}, **FAST),
+        "unpaired": rf.compare(GRADES, runs, "ndcg@10", missing="skip", unpaired="zero", **FAST),
+        "diff": rf.diff(GRADES, FULL, HALF),
+        "tune": rf.tune(GRADES, runs, "rrf", folds=2, **FAST),
+        "gate": rf.gate(GRADES, HALF, before, rule),
+        "stored gate": rf.gate(None, after, before, rule),
+        "enough judged": rf.gate(GRADES, HALF, before, rule, min_judged={10: 0.9}),
+    }
+    for name, one in found.items():
+        assert codes(one) == ["queries_missing"], name
+    # A candidate that lost its answers is worse, not undecided.
+    for name in ("gate", "stored gate", "enough judged"):
+        assert found[name].status == "fail", name
+    pytest.importorskip("altair")
+    page = rf.report(GRADES, runs, "ndcg@10", output=tmp_path / "page.html", **FAST)
+    assert "are judged; the rest counts" not in page.read_text(encoding="utf-8")
+    few = rf.evaluate(GRADES, {"q000": FULL["q000"]}, "ndcg@10")
+    assert codes(few) == ["queries_missing"]
+
+
+def test_judged_shares_are_those_of_queries_that_both_runs_have() -> None:
+    half_judged = {
+        query: scores if n % 2 else {f"x{n}": 1.0 - n / 10 for n in range(10)}
+        for n, (query, scores) in enumerate(HALF.items())
+    }
+    runs = {"full": FULL, "half": half_judged}
+    found = rf.compare(GRADES, runs, "ndcg@10", baseline="full", **FAST)
+    assert codes(found) == ["judged_differ", "queries_missing"]
+    said = found.caveats[0].text
+    assert "of the top 10 in the queries that both have, 100% are judged for full and 50%" in said
+    assert found.caveats[0].value == 0.5
+    # Another system that has fewer queries changes nothing.
+    three = {**runs, "few": {query: HALF[query] for query in QUERIES[:55:2]}}
+    more = rf.compare(GRADES, three, "ndcg@10", baseline="full", missing="zero", **FAST)
+    assert more.caveats[0].value == 0.5
+    # A stored result does not say which queries it lacks, only how many.
+    stored_pair = {name: rf.evaluate(GRADES, run, "ndcg@10") for name, run in runs.items()}
+    assert rf.compare(None, stored_pair, **FAST).caveats[0].value == pytest.approx(0.5)
+    labelled = {name: rf.evaluate(GRADES, run, ["ndcg@10", "judged@10"])
+                for name, run in runs.items()}  # fmt: skip
+    assert rf.compare(None, labelled, **FAST).caveats[0].value == pytest.approx(0.5)

@@ -81,6 +81,7 @@ COUNTS = RunCounts(
     qrels_queries=3,
     run_queries=3,
     judged_evaluated=3,
+    judged_answered=2,
     missing=1,
     without_relevant=1,
     judged_retrieved=3,

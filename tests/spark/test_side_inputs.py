@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
@@ -79,3 +81,68 @@ def test_gaps_have_the_same_bits(spark: SparkSession, tmp_path: Path, refusal) -
     refusal(rf.spark.evaluate, paths["qrels"], paths["run"], names[0], spark=spark)
     alone: Any = {"queries": SHOP.users.with_columns(segment=1), "no_overlap": "zero"}
     refusal(rf.spark.evaluate, paths["qrels"], paths["run"], names[0], **alone, spark=spark)
+
+
+def test_caveats_and_split_values_are_those_of_one_machine(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = [(f"q{n}", f"d{(n * 7 + rank) % 40}", 1.0 - rank // 4) for n in range(50)
+            for rank in range(12)]  # fmt: skip
+    frames = {
+        "run": pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row"),
+        "train": pl.DataFrame(rows[::9], ["query_id", "doc_id", "score"], orient="row"),
+        "qrels": pl.DataFrame(
+            [(f"q{n}", f"d{(n * 3 + m) % 40}", 1 + m % 3) for n in range(60) for m in range(5)],
+            ["query_id", "doc_id", "relevance"],
+            orient="row",
+        ),
+    }
+    for name, frame in frames.items():
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    qrels, run, train = (str(tmp_path / f"{name}.parquet") for name in ("qrels", "run", "train"))
+    genres = ["A|B", "B|C", "A", None]
+    items = pl.DataFrame({"doc_id": [f"d{n}" for n in range(40)], "genres": genres * 10})
+    sides: Any = {"items": items, "train": train, "items_by": ["genres", "popularity"]}
+    sides["split"] = {"genres": "|"}
+    names = ["ndcg@10", "diversity(by=genres)@5", "coverage@5"]
+    with pytest.warns(rf.RankframeWarning) as here_warned:
+        here = rf.evaluate(qrels, run, names, **sides)
+    with pytest.warns(rf.RankframeWarning) as there_warned:
+        there = rf.spark.evaluate(qrels, run, names, **sides, spark=spark, partitions=3)
+    said, also = (
+        [str(one.message) for one in warned if one.category is rf.RankframeWarning]
+        for warned in (here_warned, there_warned)
+    )
+    assert also == said
+    assert {caveat.code for caveat in there.caveats} == {
+        "ties", "queries_missing", "seen_documents", "all_relevant",
+    }  # fmt: skip
+    for text in said:
+        assert text in repr(there)
+        assert text in there._repr_html_().replace("&gt;", ">")
+    assert_frame_equal(there.summary, here.summary, check_exact=True)
+    assert_frame_equal(there.items, here.items, check_exact=True)
+    assert_frame_equal(there.to_result().per_query, here.per_query, check_exact=True)
+    caveats = pl.col("item").str.starts_with("caveat_")
+    assert_frame_equal(there.ledger.filter(caveats), here.ledger.filter(caveats), check_exact=True)
+    assert set(there.ledger["item"]) == set(here.ledger["item"])
+    silenced = rf.spark.evaluate(
+        qrels, run, "ndcg@10", silence=[caveat.code for caveat in here.caveats], spark=spark
+    )
+    assert not silenced.caveats
+
+
+def test_a_run_with_scores_and_ranks_is_ordered_as_on_one_machine(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = [(f"q{n}", f"d{rank}", rank // 3 + 1.0, rank + 1) for n in range(9) for rank in range(9)]
+    run = pl.DataFrame(rows, ["query_id", "doc_id", "score", "rank"], orient="row")
+    run.write_parquet(tmp_path / "run.parquet")
+    qrels = pl.DataFrame({"query_id": [f"q{n}" for n in range(9)], "doc_id": "d7", "relevance": 1})
+    qrels.write_parquet(tmp_path / "qrels.parquet")
+    paths = str(tmp_path / "qrels.parquet"), str(tmp_path / "run.parquet")
+    for order in ("score", "rank"):
+        here = rf.evaluate(*paths, "mrr", order=order)
+        there = rf.spark.evaluate(*paths, "mrr", order=order, spark=spark)
+        assert_frame_equal(there.summary, here.summary, check_exact=True)
+        assert there.caveats == here.caveats

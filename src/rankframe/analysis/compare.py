@@ -55,6 +55,7 @@ from rankframe.analysis.unjudged import with_bounds
 from rankframe.core.caveats import PREFIX, Caveat, find_caveat
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, in_vocabulary
+from rankframe.core.messages import shown
 from rankframe.core.options import (
     CompareOptions,
     Comparing,
@@ -130,7 +131,9 @@ def compare(
     >>> found.table.select("system", "value", "difference", "wins", "losses").row(0)
     ('new', 0.6666666666666666, -0.16666666666666666, 1, 2)
     """
-    _check_mapping(systems)
+    check_mapping(systems)
+    if not systems:
+        raise OptionError("a comparison takes at least two systems, not 0.")
     comparing = Comparing.from_options(options)
     setup = Setup(baseline, comparing, Intervals.from_options(options))
     shared = SharedPolicies.from_options(options)
@@ -294,14 +297,15 @@ def compare_systems(
     return comparison, systems
 
 
-def _check_mapping(systems: object) -> None:
+def check_mapping(systems: object) -> None:
+    """Refuse systems that are not given by name."""
     if not isinstance(systems, Mapping):
-        raise OptionError(f'systems are given by name, {{"bm25": run, ...}}, not as {systems!r}.')
+        raise OptionError(
+            f'systems are given by name, {{"bm25": run, ...}}, not as {shown(systems)}.'
+        )
     for name in systems:
         if not isinstance(name, str) or not name:
-            raise OptionError(f"a system's name is text, not {name!r}.")
-    if not systems:
-        raise OptionError("a comparison takes at least two systems, not 0.")
+            raise OptionError(f"a system's name is text, not {shown(name)}.")
 
 
 def _check_names(names: Sequence[str], baseline: str | None) -> None:

@@ -16,7 +16,7 @@ import polars as pl
 from rankframe.analysis.systems import Lack
 from rankframe.core.caveats import Caveat, caveats_of
 from rankframe.core.messages import number_of
-from rankframe.core.options import StorageSettings, takes_options
+from rankframe.core.options import StorageSettings, check_choice, takes_options
 from rankframe.core.table import (
     Cell,
     Column,
@@ -103,7 +103,7 @@ class Outcome(Exported):
 
     def _entries(self, item: str) -> pl.DataFrame:
         """Return the rows of the ledger about an item, but not of a single system."""
-        rows = self.ledger.filter(item=item)
+        rows = self.ledger.filter(pl.lit(isinstance(item, str)) & (pl.col("item") == str(item)))
         return rows.filter(pl.col("system").is_null()) if "system" in rows.columns else rows
 
     def count(self, item: str) -> float | None:
@@ -285,7 +285,9 @@ class Comparison(Outcome):
 
     def metric(self, label: str) -> Metric:
         """Return the metric with this label."""
-        return next(metric for metric in self.metrics if metric.label == label)
+        labels = [metric.label for metric in self.metrics]
+        check_choice("label", label, labels)
+        return self.metrics[labels.index(label)]
 
     @property
     def sliced(self) -> bool:

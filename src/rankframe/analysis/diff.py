@@ -336,7 +336,7 @@ class Diff(Exported):
         >>> rf.diff(qrels, run, run, "mrr").named("old", "new").per_query.columns
         ['query_id', 'old', 'new', 'delta', 'better']
         """
-        if (a, b) == self.names:
+        if isinstance(a, str) and isinstance(b, str) and (a, b) == self.names:
             return self
         new = check_names((a, b), [name for name in self.movers.columns if name not in self.names])
         called = dict(zip(self.names, new, strict=True))

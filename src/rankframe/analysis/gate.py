@@ -20,6 +20,7 @@ from rankframe.analysis.gate_rules import Demands, Measured, Rule, read_demands
 from rankframe.analysis.judged_shares import (
     CONDENSED,
     JudgedGap,
+    JudgedShares,
     describe_gaps,
     find_bounds,
     find_gaps,
@@ -46,7 +47,6 @@ from rankframe.core.options import (
 from rankframe.engine.evaluation import RUN_FRAMES
 from rankframe.io.inputs import Columns, Source
 from rankframe.metrics.names import Metric, Metrics, resolve
-from rankframe.stats.exact import exact_sum
 from rankframe.stats.gaps import too_many
 from rankframe.stats.significance import against_margin
 
@@ -288,7 +288,7 @@ def _check_subset(
         if rule.by is not None and not too_few:
             doubt = f"there is no slice per {', '.join(rule.by)} to check"
     else:
-        doubt = _judged_too_little(systems.by_name[CANDIDATE], subset, demands.min_judged)
+        doubt = _judged_too_little(systems, subset, demands.min_judged)
 
     def measure() -> Measured | str:
         if rule.relative and not inside.averages[0]:
@@ -387,16 +387,14 @@ def _describe_one_sided(rule: Rule, queries: pl.Series, alone: Flags) -> str:
     return f"of {total}, {rule.metric} is undefined for {' and for '.join(sides)}"
 
 
-def _judged_too_little(system: System, subset: Subset, min_judged: Mapping[int, float]) -> str:
+def _judged_too_little(systems: Systems, subset: Subset, min_judged: Mapping[int, float]) -> str:
     """Explain that too little of the candidate's ranking was judged; "" if enough was."""
     for depth, minimum in min_judged.items():
-        if depth not in system.judged:
+        if depth not in systems.by_name[CANDIDATE].judged:
             raise MetricParameterError(
                 f"min_judged@{depth} needs values of judged@{depth}, which the candidate lacks."
             )
-        judged = system.values[system.judged[depth]]
-        shares = judged.gather(subset.rows).drop_nulls().to_numpy()
-        share = float(exact_sum(shares)) / max(len(shares), 1)
+        share = JudgedShares(systems, depth, subset.rows).share(CANDIDATE) or 0.0
         if share < minimum:
             return f"{share:.1%} of the top {depth} judged, less than {minimum:.1%}"
     return ""

@@ -12,8 +12,16 @@ from typing import Any, Final, Literal
 
 from rankframe.analysis.stored import Names, names_of
 from rankframe.core.errors import OptionError, UnreadableInputError
-from rankframe.core.messages import did_you_mean, number_of, sentences, shorten, shown
-from rankframe.core.options import LONGEST_NAME, Check, Intervals, is_count, is_number
+from rankframe.core.messages import Option, did_you_mean, number_of, sentences, shorten, shown
+from rankframe.core.options import (
+    LONGEST_NAME,
+    Check,
+    Intervals,
+    is_count,
+    is_listed,
+    is_number,
+    take_all,
+)
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]
 HOW: Final = (
@@ -167,9 +175,14 @@ def read_demands(
     if twice := [rule.text for rule in parsed if parsed.count(rule) > 1]:
         raise OptionError(f"rule {twice[0]!r} is there more than once.")
     shares = {int(m[1]): value for key, value in table.items() if (m := _JUDGED.fullmatch(key))}
+    if not isinstance(min_judged, Mapping | None):
+        problem = f" maps depths to shares, such as {{10: 0.5}}, and is {shown(min_judged)}."
+        raise OptionError(Option("min_judged", bare=True), problem)
     shares |= min_judged or {}
     for depth, share in shares.items():
-        if depth < 1 or not is_number(share) or not 0 <= share <= 1:
+        if not is_count(depth):
+            raise OptionError(f"min_judged is about the top 1 or more, not {shown(depth)}.")
+        if not is_number(share) or not 0 <= share <= 1:
             raise OptionError(
                 f"min_judged@{depth} must be a share from 0 to 1, not {shown(share)}."
             )
@@ -237,9 +250,9 @@ def _table(rules: str | Path | Mapping[str, Any] | Iterable[str]) -> dict[str, A
         raise OptionError(f"cannot read the rule {rules!r}. {HOW} A file of rules ends in .toml.")
     if isinstance(rules, str | Path):
         return read_table(rules)
-    if not isinstance(rules, Iterable):
+    if not is_listed(rules):
         raise OptionError(f"rules are texts, or a file of them, not {shown(rules)}. {HOW}")
-    return {"rules": list(rules)}
+    return {"rules": take_all("rules", rules)}
 
 
 def read_table(rules: str | Path) -> dict[str, Any]:

@@ -7,20 +7,23 @@ least and the largest that any grades of the unjudged documents give.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from rankframe.analysis.comparison import HOLE_COLUMNS
-from rankframe.analysis.systems import Systems, depth_of
+from rankframe.analysis.systems import System, Systems, depth_of
 from rankframe.analysis.unjudged import bound_systems
-from rankframe.core.arrays import Ints
+from rankframe.core.arrays import Floats, Ints
 from rankframe.core.caveats import CAVEATS, Caveat, find_caveat
 from rankframe.core.messages import number_of
 from rankframe.engine.accumulator import average_values
 from rankframe.engine.ledger import TOP
 from rankframe.metrics.names import Metric
+from rankframe.stats.exact import exact_sum
 
 CODE = "judged_differ"
 CONDENSED = "condensed_value"
@@ -36,6 +39,8 @@ class JudgedGap(NamedTuple):
     system: str
     judged_baseline: float
     judged: float
+    # names the queries, if the shares are not about all of them
+    among: str = ""
 
     @property
     def size(self) -> float:
@@ -51,37 +56,68 @@ class JudgedGap(NamedTuple):
     def shares(self) -> str:
         """Describe both shares."""
         return (
-            f"of the top {self.k}, {self.judged:.0%} are judged for {self.system} and "
+            f"of the top {self.k}{self.among}, {self.judged:.0%} are judged for {self.system} and "
             f"{self.judged_baseline:.0%} for {self.baseline}"
         )
 
 
-def judged_shares(systems: Systems, k: int, rows: Ints | None = None) -> dict[str, float | None]:
-    """Return the judged share of the top k of each system; None where it is not known.
+class JudgedShares:
+    """Hold how much of the top k of each system was judged in each query, as far as it is known.
 
-    `rows`: the queries to look at.
+    A run has no documents in a query that it lacks, so that query says nothing of what was judged.
+
+    Args:
+        systems: the systems, with the same queries.
+        k: the cutoff.
+        rows: the queries to look at (default: all).
     """
-    shares: dict[str, float | None] = {}
-    for name, system in systems.by_name.items():
-        share = None
-        if k in system.judged:
-            column = system.values[system.judged[k]]
-            share = (column if rows is None else column.gather(rows)).mean()
-        shares[name] = share if isinstance(share, float) else None
-    return shares
+
+    def __init__(self, systems: Systems, k: int, rows: Ints | None = None) -> None:
+        chosen = slice(None) if rows is None else rows
+        self._answered = {name: system.answered[chosen] for name, system in systems.by_name.items()}
+        self._shares: dict[str, Floats] = {}
+        self._whole: dict[str, float] = {}
+        for name, system in systems.by_name.items():
+            if k in system.judged:
+                column = system.values[system.judged[k]].cast(pl.Float64)
+                self._shares[name] = column.fill_null(math.nan).to_numpy()[chosen]
+        # Where every run has every query, a share is the same beside all others.
+        if all((answered == 1).all() for answered in self._answered.values()):
+            self._whole = {name: float(exact_sum(shares)) / len(shares)
+                           for name, shares in self._shares.items()
+                           if len(shares) and np.isfinite(shares).all()}  # fmt: skip
+
+    def share(self, name: str, *others: str) -> float | None:
+        """Return the judged share of a system over the queries that it and the others have.
+
+        None: it is not known.
+        """
+        if name not in self._shares or len(self._whole) == len(self._answered):
+            return self._whole.get(name)
+        compared = (name, *others)
+        weights = np.prod([self._answered[each] for each in compared], axis=0)
+        for each in compared:
+            known = np.isfinite(self._shares.get(each, weights))
+            weights = np.where(known, weights, 0.0)
+        total = float(exact_sum(weights))
+        judged = np.where(weights > 0, self._shares[name] * weights, 0.0)
+        return float(exact_sum(judged)) / total if total else None
+
+    def pair(self, baseline: str, system: str) -> tuple[float | None, float | None]:
+        """Return the shares of two systems over the queries that both have."""
+        return self.share(baseline, system), self.share(system, baseline)
+
+    def among(self, baseline: str, system: str) -> str:
+        """Name the queries of a pair, if they are not all."""
+        whole = all((self._answered[name] == 1).all() for name in (baseline, system))
+        return "" if whole else " in the queries that both have"
 
 
-def _shares(
-    systems: Systems, metric: Metric, rows: Ints | None = None
-) -> tuple[int, dict[str, float | None]]:
-    """Return the judged shares of the top k of a metric, or of the top 10 if one is not stored."""
-    k = depth_of(metric)
-    shares = judged_shares(systems, k, rows)
-    if None not in shares.values():
-        return k, shares
-    shares = judged_shares(systems, TOP, rows)
-    stored = {name: system.entry(_STORED_SHARE)[0] for name, system in systems.by_name.items()}
-    return TOP, {name: stored[name] if share is None else share for name, share in shares.items()}
+def _stored_share(system: System) -> float | None:
+    """Return the judged share of a ledger, without the queries that the run lacks."""
+    share, evaluated = system.entry(_STORED_SHARE)[0], system.entry("queries_evaluated")[0] or 0
+    answered = evaluated - system.filled
+    return share * evaluated / answered if share is not None and answered > 0 else share
 
 
 def find_gaps(
@@ -90,17 +126,23 @@ def find_gaps(
     """Return pairs of a baseline and a system whose judged shares lie apart, the widest first.
 
     The top k is that of each metric. Where a stored result does not have its share, it is the top
-    10. `rows`: the queries to look at.
+    10. Queries that one system of a pair lacks are left out. `rows`: the queries to look at.
     """
     named, gaps = list(pairs), []
+    top = JudgedShares(systems, TOP, rows)
+    stored = {name: _stored_share(system) for name, system in systems.by_name.items()}
     for metric in systems.metrics:
         if not metric.of_judgments:
             continue
-        k, shares = _shares(systems, metric, rows)
-        for baseline, system in named:
-            before, after = shares[baseline], shares[system]
+        depth = depth_of(metric)
+        shares = top if depth == TOP else JudgedShares(systems, depth, rows)
+        for pair in named:
+            k, (before, after) = depth, shares.pair(*pair)
+            if before is None or after is None:
+                k, known = TOP, zip(pair, top.pair(*pair), strict=True)
+                before, after = (stored[name] if s is None else s for name, s in known)
             if before is not None and after is not None:
-                gaps.append(JudgedGap(metric, k, baseline, system, before, after))
+                gaps.append(JudgedGap(metric, k, *pair, before, after, shares.among(*pair)))
     apart = [gap for gap in gaps if gap.size > CAVEATS[CODE].threshold]
     return sorted(apart, key=lambda gap: -gap.size)
 
@@ -123,8 +165,8 @@ def describe_gaps(gaps: Sequence[JudgedGap], bounds: pl.DataFrame | None) -> Ite
         text += f". {number_of(others, 'more pair')} of systems {'is' if others == 1 else 'are'} "
         text += "judged as unevenly"
     yield from find_caveat(
-        CODE, widest.size, k=widest.k, better=names[0], worse=names[1], high=shares[0],
-        low=shares[1], condensed=text,
+        CODE, widest.size, k=f"{widest.k}{widest.among}", better=names[0], worse=names[1],
+        high=shares[0], low=shares[1], condensed=text,
     )  # fmt: skip
 
 
@@ -183,8 +225,12 @@ def find_bounds(systems: Systems, metrics: Sequence[Metric]) -> pl.DataFrame | N
 
 def _wholly_judged(systems: Systems, metric: Metric) -> list[str]:
     """Return the systems of which all of the top k was judged."""
-    shares = _shares(systems, metric)[1]
-    return [name for name, share in shares.items() if share is not None and share > 1 - 1e-9]
+    top = JudgedShares(systems, TOP), JudgedShares(systems, depth_of(metric))
+    found = {}
+    for name, system in systems.by_name.items():
+        known = [shares.share(name) for shares in reversed(top)] + [_stored_share(system)]
+        found[name] = next((share for share in known if share is not None), None)
+    return [name for name, share in found.items() if share is not None and share > 1 - 1e-9]
 
 
 def value_of(bounds: pl.DataFrame, system: str, metric: Metric, column: str) -> float | None:

@@ -24,7 +24,8 @@ from rankframe.core.errors import (
     UnknownMetricError,
     UnreadableInputError,
 )
-from rankframe.core.messages import Option, did_you_mean, listing, number_of, sentences
+from rankframe.core.messages import Option, did_you_mean, listing, number_of, sentences, shown
+from rankframe.core.options import check_list, is_listed, take_all
 from rankframe.core.vocabulary import VOCABULARY
 from rankframe.engine.ledger import FINGERPRINT, LEDGER_SCHEMA, POLICY
 from rankframe.engine.pair_evaluation import PAIR_COUNTS
@@ -77,7 +78,8 @@ def _read_source(name: str, source: Source) -> dict[str, System]:
         with suppress(OSError):  # a name that is too long is refused when it is opened
             path = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as elsewhere)
             place = Remote.at(source) if scheme_of(source) in STORES else path
-            source = Result.read(source) if is_result(place) else source
+            bucketless = isinstance(place, Remote) and not place.path
+            source = Result.read(source) if not bucketless and is_result(place) else source
     if isinstance(source, Result):
         return {name: _from_result(source, name)}
     return _from_table(source, name)
@@ -203,11 +205,14 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
 
 def _requested(metrics: Metrics) -> list[Metric]:
     """Return the columns that are requested, by name or as metrics of that name."""
-    names = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    alone = isinstance(metrics, str | pl.Expr | Metric)
+    names = [metrics] if alone else check_list("metrics", metrics, "a list of names")
     functions = [define_metric(name) for name in names if isinstance(name, pl.Expr)]
     own = [metric.label for metric in functions if metric.definition is None]
     if not names or own or any(not isinstance(name, str | pl.Expr | Metric) for name in names):
-        raise MetricParameterError(f"metrics of stored values are their columns, not {metrics!r}.")
+        raise MetricParameterError(
+            f"metrics of stored values are their columns, not {shown(metrics)}."
+        )
     names = [define_metric(name) if isinstance(name, pl.Expr) else name for name in names]
     chosen = [name if isinstance(name, Metric) else _metric(str(name)) for name in names]
     labels = [metric.label for metric in chosen]
@@ -340,7 +345,9 @@ def names_of(option: str, value: object) -> tuple[str, ...]:
     """Return the names that an option has, which takes one or several."""
     if isinstance(value, str):
         return (value,)
-    names = tuple(value) if isinstance(value, Collection) else (value,)
+    names = take_all(option, value) if is_listed(value) else [value]
     if not all(isinstance(name, str) for name in names):
-        raise OptionError(Option(option, bare=True), f" takes names of columns, not {value!r}.")
-    return names  # pyright: ignore[reportReturnType]
+        raise OptionError(
+            Option(option, bare=True), f" takes names of columns, not {shown(value)}."
+        )
+    return tuple(names)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.differences import AlignedValues
-from rankframe.core.arrays import Flags, Ints
+from rankframe.core.arrays import Flags, Floats, Ints
 from rankframe.core.caveats import Caveat, caveats_of, find_caveat, without_silenced
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, in_vocabulary, naming_the_run
@@ -57,6 +57,8 @@ class System:
     inputs: Mapping[str, str] = field(default_factory=dict)
     # the exposure that metrics over documents are made of
     over_documents: OverDocuments | None = None
+    # of other queries than those evaluated: how likely the run has each
+    aligned: Floats | None = None
 
     @property
     def values(self) -> pl.DataFrame:
@@ -72,6 +74,15 @@ class System:
         """Return a value of the ledger and its note; None and "" if it is not there."""
         rows = [] if self.ledger is None else self.ledger.filter(item=item).rows()  # allowed: one
         return rows[0][1:] if rows else (None, "")
+
+    @cached_property
+    def answered(self) -> Floats:
+        """Return how likely the run has each query: 1 or 0 where that is known."""
+        if self.aligned is not None:
+            return self.aligned
+        doubtful = _may_lack(self)
+        lacking = min(self.filled / max(int(doubtful.sum()), 1), 1.0)
+        return np.where(doubtful, 1.0 - lacking, 1.0)
 
     @cached_property
     def filled(self) -> int:
@@ -353,7 +364,8 @@ def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]
         for name in taken.columns
         if label_of(name) in worst
     )
-    return replace(system, computed=queries.to_frame().hstack(taken))
+    answered = pl.Series(system.answered).gather(rows).fill_null(0.0).to_numpy()
+    return replace(system, computed=queries.to_frame().hstack(taken), aligned=answered)
 
 
 def _share_denominators(systems: dict[str, System]) -> None:

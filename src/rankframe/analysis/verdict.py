@@ -15,6 +15,7 @@ import polars as pl
 from rankframe.analysis.systems import Lack
 from rankframe.core.caveats import Caveat
 from rankframe.core.messages import number_of
+from rankframe.core.options import TEXT
 from rankframe.core.table import (
     Cell,
     Column,
@@ -84,6 +85,9 @@ class Verdict(Exported):
 
     def named(self, *, baseline: str | None = None, candidate: str | None = None) -> Self:
         """Return this verdict with other names for the systems."""
+        for role, name in ((BASELINE, baseline), (CANDIDATE, candidate)):
+            if name is not None:
+                TEXT.refuse(role, name)
         names = baseline or self.names[0], candidate or self.names[1]
         called = dict(zip(self.names, names, strict=True))
         lacks = [replace(lack, system=called[lack.system]) for lack in self.lacks]

@@ -86,7 +86,8 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "judged_differ": CaveatInfo(
         0.1,
-        "how far the judged shares of the top k of two systems lie apart",
+        "how far the judged shares of the top k of two systems lie apart, in the queries that both "
+        "have",
         "judgments favour {better}: of the top {k}, {high:.0%} are judged for {better} and "
         "{low:.0%} for {worse}, and unjudged documents count as not relevant. {condensed}",
         "The judgments were probably made from the results of one system, for example from clicks. "

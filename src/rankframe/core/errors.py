@@ -356,7 +356,7 @@ class OptionError(RankframeError):
     def choice(cls, option: str, value: object, choices: Sequence[str]) -> OptionError:
         """Return the error for a value that is none of an option's choices."""
         problem = f"{option}={shown(value)} is not one of {listing(choices)}"
-        return cls(*sentences((problem,), (did_you_mean(str(value), choices),)))
+        return cls(*sentences((problem,), (did_you_mean(value, choices),)))
 
 
 class UnknownOptionError(OptionError, TypeError):

@@ -175,8 +175,10 @@ def shown(value: object, limit: int = 80) -> str:
     """Write a value as Python does, on one line, shortened if it is long."""
     try:
         return shorten(re.sub(r"[\n\t]+", " ", repr(value)), limit)
-    except ValueError:  # Python does not write whole numbers of thousands of digits
-        return "a number of thousands of digits"
+    except Exception:  # noqa: BLE001 (what cannot be written is named)
+        # Python does not write whole numbers of thousands of digits
+        number = isinstance(value, int)
+        return "a number of thousands of digits" if number else f"a {type(value).__name__}"
 
 
 def shorten(text: str, limit: int = 80) -> str:

@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from functools import cache, wraps
+from itertools import islice
 from numbers import Integral, Real
 from types import MappingProxyType, NoneType
 from typing import (
@@ -44,6 +46,8 @@ _WIDTH = 88
 _LARGEST = (1 << 63) - 1
 # Products and sums of grades, gains and weights up to it do not overflow.
 LARGEST_WEIGHT = 1e100
+# The longest list of queries, rather than of choices.
+_LONGEST_LIST = 10_000_000
 # The longest name of a metric or a rule.
 LONGEST_NAME = 1_000
 
@@ -98,6 +102,7 @@ REPLICATES = Check(
     lambda value: is_count(value) and 100 <= value <= 100_000,
     "a whole number from 100 to 100,000",
 )
+TEXT = Check(lambda value: isinstance(value, str), "a text")
 _WHOLE = Check(is_whole, "a whole number")
 _CONFIDENCE = Check(
     lambda value: is_number(value) and 0.5 <= value < 1,
@@ -142,12 +147,33 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise OptionError.choice(name, value, choices)
 
 
+def is_listed(values: object) -> bool:
+    """Tell whether an object lists values; a text is one value, and an open file holds bytes."""
+    if isinstance(values, str | bytes | Mapping) or hasattr(values, "readable"):
+        return False
+    if hasattr(values, "lazy"):  # frames have columns
+        return False
+    try:
+        iter(values)  # pyright: ignore[reportArgumentType]
+    except TypeError:  # an array without dimensions is an Iterable, too
+        return False
+    return True
+
+
+def take_all(name: str, values: Iterable[Any], most: int = 1_000_000) -> list[Any]:
+    """Return the values that an option lists; refuse more than `most`, as they may never end."""
+    taken = list(islice(values, most + 1))
+    if len(taken) > most:
+        raise OptionError(Option(name, bare=True), f" lists more than {most:,} values.")
+    return taken
+
+
 def check_list(name: str, values: Any, expected: str) -> list[Any]:
     """Return the values of an option as a list; refuse anything that lists no values."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    if not is_listed(values):
         problem = f" must be {expected}, not {shown(values)}."
         raise OptionError(Option(name, bare=True), problem)
-    return list(values)
+    return take_all(name, values, _LONGEST_LIST)
 
 
 @dataclass(frozen=True)
@@ -215,6 +241,7 @@ class Options:
                 continue
             value = getattr(self, info.name)
             line = info.unset if value is None or value is False else info.ledger
+            value = float(value) if isinstance(value, Fraction) else value
             if line is not None:
                 lines[info.name] = line.format(value)
         return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Unpack, get_args
 
 import polars as pl
@@ -35,7 +35,9 @@ from rankframe.core.options import (
     Ties,
     check_list,
     is_count,
+    is_listed,
     is_number,
+    take_all,
     takes_options,
 )
 from rankframe.engine.document_metrics import documents_frame
@@ -319,11 +321,9 @@ def pair(
     └────────┴────────┴────────┴───────┴─────────┘
     """
     policies = PairPolicies.from_options(options)
-    wrong = [cutoffs] if not isinstance(cutoffs, Iterable) else [
-        k for k in cutoffs if not is_count(k)
-    ]  # fmt: skip
-    if wrong:
-        raise OptionError(f"cutoffs are whole numbers of at least 1, not {wrong[0]!r}.")
+    cutoffs = take_all("cutoffs", cutoffs) if is_listed(cutoffs) else [cutoffs]
+    if wrong := [k for k in cutoffs if not is_count(k)]:
+        raise OptionError(f"cutoffs are whole numbers of at least 1, not {shown(wrong[0])}.")
     sides = (
         open_ranking(a, "a", columns, order=policies.order),
         open_ranking(b, "b", columns, order=policies.order),

@@ -74,6 +74,7 @@ class RunCounts(Counts):
     qrels_queries: int = 0
     run_queries: int = 0
     judged_evaluated: int = 0
+    judged_answered: int = 0  # of the evaluated queries, those that the run has
     missing: int = 0
     lacking: str | None = first()  # a judged query that the run lacks
     without_relevant: int = 0
@@ -147,6 +148,7 @@ class RunCounts(Counts):
         return cls(
             qrels_queries=len(judged.queries),
             judged_evaluated=int(evaluated.sum()),
+            judged_answered=int(np.count_nonzero(evaluated & ~judged.missing)),
             missing=int(judged.missing.sum()),
             lacking=cast("str | None", judged.queries.filter(pl.Series(judged.missing)).min()),
             without_relevant=int((~has_relevant).sum()),
@@ -292,8 +294,9 @@ def run_caveats(
         found += counts.tie_ranges.caveats()
     if counts.run_queries and counts.disagreeing is not None:
         found += find_caveat("ranks_contradict_scores", counts.disagreeing / counts.run_queries)
-    if counts.judged_evaluated and not policies.judged_only:
-        judged = float(counts.judged_shares) / counts.judged_evaluated
+    if counts.judged_answered and not policies.judged_only:
+        # Queries that the run lacks say nothing of what was judged.
+        judged = float(counts.judged_shares) / counts.judged_answered
         found += find_caveat("few_judged", 1 - judged, judged=judged)
     if counts.qrels_queries:
         done = "are left out" if policies.missing == "skip" else "score 0"

@@ -125,7 +125,7 @@ class Exported:
 
     def _exported(self, frame: str | None) -> pl.DataFrame:
         name = self.FRAMES[0] if frame is None else frame
-        if name not in self.FRAMES:
+        if not isinstance(name, str) or name not in self.FRAMES:
             raise OptionError.choice("frame", name, self.FRAMES)
         return self._frame(name)
 
@@ -244,7 +244,7 @@ class Result(Exported):
         >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").count("queries_evaluated")
         1.0
         """
-        found = self.ledger.filter(pl.col("item") == item)
+        found = self.ledger.filter(pl.lit(isinstance(item, str)) & (pl.col("item") == str(item)))
         if found.is_empty():
             raise KeyError(
                 f"no item {item!r} in the ledger. {did_you_mean(item, self.ledger['item'])}"

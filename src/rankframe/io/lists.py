@@ -131,7 +131,7 @@ def _ranked_lists(
             )
         return list(ranked), lists
     _refuse_sets([ranked], "ranked_results", "list of lists")
-    lists = list(ranked)
+    lists = check_list("ranked_results", ranked, "a list of lists")
     _refuse_sets(lists, "ranked_results", "list")
     if not all(map(_is_list, lists)):
         raise OptionError(

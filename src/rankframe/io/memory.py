@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from numbers import Real
 from pathlib import Path
 
 import polars as pl
 
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option
+from rankframe.core.messages import Option, shown
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
 
@@ -51,10 +52,11 @@ def parse_size(text: str | int) -> int:
     """
     if isinstance(text, int) and not isinstance(text, bool) and text > 0:
         return text
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", str(text).lower())
+    written = str(text).lower() if isinstance(text, str | Real) else ""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", written)
     size = int(float(found[1]) * _UNITS[found[2] or ""]) if found else 0
     if size <= 0:
-        raise OptionError(f"max_memory takes a size such as '2GiB' or '500MB', not {text!r}.")
+        raise OptionError(f"max_memory takes a size such as '2GiB' or '500MB', not {shown(text)}.")
     return size
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -253,7 +254,8 @@ def _paths_of(source: Any) -> Iterator[Path]:
     if not isinstance(text, str) or not text or "\0" in text or is_address(text):
         return
     path = Path(text)
-    yield from [path] if path.exists() else map(Path, globbing.glob(text, recursive=True))
+    with suppress(OSError):  # a name that is too long is refused when it is opened
+        yield from [path] if path.exists() else map(Path, globbing.glob(text, recursive=True))
 
 
 def _closed(file: Any) -> bool:

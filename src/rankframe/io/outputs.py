@@ -24,7 +24,7 @@ from typing import IO, Any, Final, TypeAlias
 import polars as pl
 
 from rankframe.core.errors import OutputError, RankframeError
-from rankframe.core.messages import Option
+from rankframe.core.messages import Option, shown
 from rankframe.io.formats.packing import by_name
 from rankframe.io.formats.registry import PARQUET, Format, by_ending, writable
 from rankframe.io.output_paths import (
@@ -353,6 +353,8 @@ def check_target(
 
     A target that is a source, or is there already, is refused.
     """
+    if not isinstance(target, str | bytes | os.PathLike):
+        raise OutputError(f"a file is written to a path, not to {shown(target)}.")
     form, path = format_of(Path(os.fsdecode(target)), any_table=False), file_place(target)
     refuse_inputs(target, sources)
     if path.exists() and not overwrite and not in_place(path):

@@ -13,6 +13,7 @@ from rankframe.core.columns import RANK
 from rankframe.core.errors import ColumnMappingError, OptionError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import shown
+from rankframe.core.options import is_listed, take_all
 from rankframe.io.column_names import SIDES, names_in
 from rankframe.io.formats.json_text import responses_in
 from rankframe.io.formats.packing import read_until, unpacked, without_packing
@@ -86,9 +87,9 @@ def _from_objects(source: Any, request: InputRequest, queries: list[str] | None)
             if queries is not None:
                 raise OptionError("the responses are in a dict by query: leave out queries.")
             source, queries = list(source.values()), list(map(str, source))
-    if isinstance(source, str | bytes) or not isinstance(source, Iterable):
+    if not is_listed(source):
         raise request.unreadable(f"these are no responses: {shown(source)}")
-    responses = [_plain(response) for response in source]
+    responses = [_plain(response) for response in take_all("source", source, 10_000_000)]
     if not responses:
         raise request.empty()
     user_names = request.user_names

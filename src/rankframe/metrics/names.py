@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -23,7 +23,7 @@ import polars as pl
 from rankframe.core.columns import QUERY, is_pattern
 from rankframe.core.errors import MetricParameterError, RankframeError, UnknownMetricError
 from rankframe.core.messages import did_you_mean, nearest, shorten, shown
-from rankframe.core.options import Average, GapKind
+from rankframe.core.options import Average, GapKind, is_listed, take_all
 from rankframe.metrics import REGISTRY, Definition
 from rankframe.metrics.metric import Frame, Gap, Metric, read_average, refuse_long_name
 from rankframe.metrics.parts import Ratio
@@ -74,11 +74,12 @@ def resolve(
     >>> [m.label for m in resolve(["ndcg@1,10", "map"])]
     ['ndcg@1', 'ndcg@10', 'map']
     """
-    if not isinstance(metrics, str | pl.Expr | Metric | Iterable):
+    alone = isinstance(metrics, str | pl.Expr | Metric)
+    if not (alone or is_listed(metrics) or isinstance(metrics, Mapping)):
         raise MetricParameterError(
             f"metrics are names or polars expressions, not {shown(metrics)}."
         )
-    requests = [metrics] if isinstance(metrics, str | pl.Expr | Metric) else list(metrics)
+    requests = [metrics] if alone else take_all("metrics", metrics)
     if not requests:
         raise MetricParameterError("no metric was asked for. See `rankframe metrics`.")
     resolved: list[Metric] = []
@@ -90,7 +91,7 @@ def resolve(
         else:
             raise MetricParameterError(
                 "a metric is a name or a polars expression, not "
-                f"{type(request).__name__} {request!r}."
+                f"{type(request).__name__} {shown(request)}."
             )
     resolved = add_inner_metrics(resolved) if inner else resolved
     labels: set[str] = set()

@@ -217,9 +217,13 @@ def open_run(
     policies: Policies | FusionPolicies,
 ) -> Input:
     """Open a run; refuse one that only the order of its rows would order."""
-    run = open_input(
-        source, spark, lambda frame: open_table(frame, "run", columns, ranks=policies.ranks), "run"
-    )
+    # A run without a column that orders it is refused with another message than here.
+    order = policies.order if policies.order in (SCORE, RANK) else None
+
+    def find(frame: pl.LazyFrame) -> InputTable:
+        return open_table(frame, "run", columns, order=order, ranks=policies.ranks)
+
+    run = open_input(source, spark, find, "run")
     refuse_row_order(run, policies.ties, policies.order)
     return run
 

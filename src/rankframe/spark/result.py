@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rankframe.core.caveats import Caveat
 from rankframe.core.columns import QUERY, RANK
 from rankframe.core.errors import OutputError, SparkError
 from rankframe.core.messages import Option
@@ -52,6 +53,11 @@ class SparkResult:
     def means(self) -> dict[str, float | None]:
         """Return the value of every metric."""
         return self._result.means
+
+    @property
+    def caveats(self) -> list[Caveat]:
+        """Return what could mislead a reader of the values: code, value and text."""
+        return self._result.caveats
 
     def count(self, item: str) -> float | None:
         """Return an entry of the ledger."""

@@ -22,7 +22,7 @@ from rankframe.analysis.systems import look_up_attributes
 from rankframe.core.arrays import Ints
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import MetricParameterError, OptionError
-from rankframe.core.messages import Option
+from rankframe.core.messages import Option, shown
 from rankframe.core.options import (
     EvaluateOptions,
     Intervals,
@@ -30,6 +30,8 @@ from rankframe.core.options import (
     Storage,
     check_choice,
     is_count,
+    is_listed,
+    take_all,
     takes_options,
 )
 from rankframe.engine.evaluate import evaluate
@@ -296,13 +298,13 @@ def metrics_of(
 def _check_cutoffs(ks: Iterable[int] | None) -> list[int]:
     if ks is None:
         return list(_KS)
-    if isinstance(ks, str) or not isinstance(ks, Iterable):
-        raise OptionError(f"ks takes cutoffs such as [1, 5, 10] or range(1, 21), not {ks!r}.")
-    cutoffs = list(ks)
+    if not is_listed(ks):
+        raise OptionError(f"ks takes cutoffs such as [1, 5, 10] or range(1, 21), not {shown(ks)}.")
+    cutoffs = take_all("ks", ks)
     if not cutoffs:
         raise OptionError("ks names no cutoff. Give at least one, such as [10].")
     if bad := [k for k in cutoffs if not is_count(k)]:
-        raise OptionError(f"ks takes whole numbers of at least 1, not {bad[0]!r}.")
+        raise OptionError(f"ks takes whole numbers of at least 1, not {shown(bad[0])}.")
     ascending = sorted(map(int, cutoffs))
     if twice := [k for k in ascending if ascending.count(k) > 1]:
         raise OptionError(f"ks names {twice[0]} more than once.")

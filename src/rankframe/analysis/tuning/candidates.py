@@ -20,7 +20,7 @@ from rankframe.analysis.fusion.registry import Definition, Method
 from rankframe.analysis.tuning.weights import denominator_of, simplex, simplex_size, weights_of
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, shown
-from rankframe.core.options import is_number
+from rankframe.core.options import is_listed, is_number, take_all
 
 # Values by the name of a parameter; for weights their step, or lists of them.
 Grid: TypeAlias = Mapping[str, Any]
@@ -117,7 +117,7 @@ def list_candidates(
 
 def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, Any]]]:
     """Return each method with the parameters that are fixed: names first, then expressions."""
-    listed = _as_tuple(methods)
+    listed = _as_tuple("methods", methods)
     expressions = [method for method in listed if isinstance(method, pl.Expr)]
     names = [method for method in listed if not isinstance(method, pl.Expr)]
     if expressions and not all(isinstance(name, str) for name in names):
@@ -150,7 +150,7 @@ def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, An
 
 def _texts(option: str, value: object) -> list[str]:
     """Return a list of names, each once; a single name is such a list."""
-    texts = _as_tuple(value)
+    texts = _as_tuple(option, value)
     if not texts or not all(isinstance(text, str) for text in texts):
         raise OptionError(
             Option(option, bare=True), f" are names, one or several, not {shown(value)}."
@@ -183,7 +183,7 @@ def _parameter_values(name: str, grid: Grid) -> tuple[Any, ...]:
     """Return the values of a parameter that are tried, each once."""
     if name not in grid:
         return VALUES[name]
-    values = _as_tuple(grid[name])
+    values = _as_tuple("grid", grid[name])
     if not values or not all(is_number(value) for value in values):
         raise OptionError(
             Option("grid", bare=True), f" has numbers to try for {name!r}, not {shown(grid[name])}."
@@ -208,8 +208,8 @@ def _all_weights(grid: Grid, runs: int, budget: int) -> tuple[tuple[Weights, ...
 def _weight_lists(lists: object, runs: int) -> tuple[Weights, ...]:
     """Return lists of weights, a weight for each run, each list once."""
     rows = []
-    for row in _as_tuple(lists):
-        numbers = _as_tuple(row)
+    for row in _as_tuple("grid", lists):
+        numbers = _as_tuple("grid", row)
         if len(numbers) != runs or not all(is_number(number) for number in numbers):
             raise OptionError(
                 f"weights are a step such as 0.05, or lists of {runs} numbers, one for each run, "
@@ -244,10 +244,11 @@ def parse_grid(texts: Iterable[str]) -> dict[str, Any]:
     return grid
 
 
-def _as_tuple(values: Any) -> tuple[Any, ...]:
+def _as_tuple(option: str, values: Any) -> tuple[Any, ...]:
     """Return the elements of an iterable; anything else, and text, is a single element."""
-    several = isinstance(values, Iterable) and not isinstance(values, str)
-    return tuple(values) if several else (values,)
+    if isinstance(values, Mapping):
+        return tuple(values)
+    return tuple(take_all(option, values)) if is_listed(values) else (values,)
 
 
 def _parse_number(text: str) -> float | int | None:

@@ -14,6 +14,7 @@ from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import named_runs
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import listing, number_of
+from rankframe.core.options import COUNT
 from rankframe.core.table import (
     Cell,
     Note,
@@ -210,6 +211,8 @@ class Tuning(Outcome):
             folds = f"{row['folds']:,}" if row["folds"] else ""
             return fusion, norm, number_text(row["value"], metric), interval, gain, by, folds
 
+        if limit is not None:
+            COUNT.refuse("limit", limit)
         candidates = [
             line(
                 row,

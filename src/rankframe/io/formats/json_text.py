@@ -320,8 +320,8 @@ def refuse_document(file: str, request: InputRequest) -> None:
 
 
 def _longest(limit: int) -> int:
-    """Return how many bytes a document may have; objects of Python take ten times as many."""
-    return held_bytes(limit) // 2
+    """Return how many bytes a document may have; objects of Python take up to 50 times as many."""
+    return held_bytes(limit) // 8
 
 
 def _too_large(request: InputRequest) -> UnreadableInputError:

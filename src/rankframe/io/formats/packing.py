@@ -99,13 +99,16 @@ def held_bytes(limit: int) -> int:
 def read_until(file: IO[bytes], limit: int | None) -> bytes:
     """Read an open file: to its end if `limit` is None, else until more than `limit` bytes."""
     if limit is None:
-        content = file.read()
-        return content.encode() if isinstance(content, str) else content
+        return _as_bytes(file.read())
     parts: list[bytes] = []
     while limit >= 0 and (part := file.read(STEP)):  # which may be less than was asked for
-        parts.append(part.encode() if isinstance(part, str) else part)
+        parts.append(_as_bytes(part))
         limit -= len(parts[-1])
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _as_bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else bytes(memoryview(content))
 
 
 @contextmanager

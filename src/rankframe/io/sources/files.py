@@ -198,7 +198,10 @@ def open_address(address: str, request: InputRequest) -> RawTable:
 
 def _open_web(address: str, scheme: str, request: InputRequest) -> RawTable:
     """Open a file of the web, or files and folders of Hugging Face."""
-    form = by_ending(urlsplit(address).path)
+    try:
+        form = by_ending(urlsplit(address).path)
+    except ValueError as error:  # such as brackets that no address has
+        raise request.unreadable(f"this is no address ({error})") from error
     listed = scheme == HUGGING_FACE and form in (PARQUET, None)  # also folders and patterns
     if listed or (form is PARQUET and serves_parts(address, request.name)):
         return RawTable(pl.scan_parquet(address, glob=listed, **polars_arguments(scheme)))

@@ -12,7 +12,7 @@ import polars as pl
 from rankframe.analysis.curves.area import downsample_curve
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, shown
-from rankframe.core.options import ChartTheme, is_count
+from rankframe.core.options import ChartTheme, check_choice, is_count
 from rankframe.core.wording import plain_text
 from rankframe.present.charts import marks
 from rankframe.present.charts.chart_inputs import in_words
@@ -72,8 +72,7 @@ class Canvas:
                     f"{name} must be a whole number from {_SMALLEST} to {_LARGEST:,}, "
                     f"not {shown(size)}."
                 )
-        if canvas.theme not in get_args(ChartTheme):
-            raise OptionError.choice("theme", canvas.theme, get_args(ChartTheme))
+        check_choice("theme", canvas.theme, get_args(ChartTheme))
         if canvas.title is not None and not isinstance(canvas.title, str):
             raise OptionError(f"title must be a text, not {shown(canvas.title)}.")
         return canvas

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.diff import Diff
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import number_of
@@ -20,9 +21,6 @@ from rankframe.present.charts.marks import across, alt, tip, up
 from rankframe.present.charts.palette import BETTER, COLOURS, SAME, WORSE, mixed
 from rankframe.present.charts.registry import chart
 from rankframe.stats import paired
-
-if TYPE_CHECKING:
-    from rankframe.analysis.diff import Diff
 
 __all__ = ["differences", "distribution", "per_query", "scatter"]
 

@@ -6,14 +6,28 @@ The command line, `rf.plot`, the documentation and the tests read it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_type_hints
+from types import UnionType
+from typing import (
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from rankframe.core.errors import OptionError, OutputError
-from rankframe.core.messages import Option
+import polars as pl
+
+from rankframe.core.errors import OptionError, OutputError, RankframeError
+from rankframe.core.messages import Option, shown
 from rankframe.io.output_paths import file_place
 from rankframe.io.outputs import write_file
 from rankframe.present.charts.canvas import Canvas, Look
@@ -114,15 +128,27 @@ def chart(
     """Register a function as a chart, with the fields of its `Definition`."""
 
     def register(drawing: Callable[P, Drawn]) -> Callable[P, Drawn]:
-        @wraps(drawing)
-        def function(*args: P.args, **options: P.kwargs) -> Drawn:
-            titled = options.get("title") is not None
-            drawn = drawing(*args, **options)
-            return in_words(drawn, vocabulary_of(*args, *options.values()), titled=titled)
+        signature = inspect.signature(drawing)
+        first = next(iter(signature.parameters))
 
-        CHARTS[function.__name__] = Definition(function, inputs, **facts)
+        @wraps(drawing)
+        def checked(*args: P.args, **arguments: P.kwargs) -> Drawn:
+            titled = arguments.get("title") is not None
+            try:
+                drawn = drawing(*args, **arguments)
+                return in_words(drawn, vocabulary_of(*args, *arguments.values()), titled=titled)
+            except RankframeError:
+                raise
+            except pl.exceptions.ColumnNotFoundError as error:
+                problem = str(error).split("\n", maxsplit=1)[0]
+                raise OptionError(f"{drawing.__name__} cannot draw {first}: {problem}.") from error
+            except Exception as error:
+                for value in args[:1] or [arguments[each] for each in arguments if each == first]:
+                    _refuse(value, first, drawing, error)
+                raise
+
+        CHARTS[drawing.__name__] = Definition(checked, inputs, **facts)
         # `help` and notebooks list each option of the look by its name.
-        signature = inspect.signature(function)
         *own, look = signature.parameters.values()
         looks = [
             inspect.Parameter(
@@ -131,10 +157,43 @@ def chart(
             for name, kind in get_type_hints(Look).items()
         ]
         if look.kind is look.VAR_KEYWORD:
-            function.__signature__ = signature.replace(parameters=[*own, *looks])  # pyright: ignore[reportAttributeAccessIssue]
-        return function
+            checked.__signature__ = signature.replace(parameters=[*own, *looks])  # pyright: ignore[reportAttributeAccessIssue]
+        return checked
 
     return register
+
+
+def _refuse(value: object, name: str, function: Callable[..., Any], error: Exception) -> None:
+    """Say what a chart draws, if it failed at something else."""
+    hint = get_type_hints(function)[name]
+    kinds = get_args(hint) if isinstance(hint, UnionType) or get_origin(hint) is Union else (hint,)
+    if any(_fits(value, kind) for kind in kinds):
+        return
+    names = " or ".join(dict.fromkeys(_called(kind) for kind in kinds))
+    raise OptionError(
+        f"{function.__name__} takes {name} as {names}, not {shown(value)}."
+    ) from error
+
+
+def _fits(value: object, kind: Any) -> bool:
+    origin, inner = get_origin(kind), get_args(kind)
+    if isinstance(kind, UnionType) or origin is Union:
+        return any(_fits(value, each) for each in inner)
+    if origin is Sequence:  # also arrays and series
+        return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(_fits(each, inner[1]) for each in value.values())
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _called(kind: Any) -> str:
+    """Name a type for people."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if isinstance(kind, UnionType) or origin is Union:
+        return " or ".join(map(_called, inner))
+    if origin is Mapping:
+        return f"a mapping of names to {_called(inner[1])}"
+    return "a list" if origin is Sequence else getattr(kind, "__name__", str(kind))
 
 
 def definition_of(name: str) -> Definition:

@@ -102,7 +102,7 @@ def date_text(date: str | datetime | None) -> str:
     """
     if isinstance(date, str):
         return date
-    if not isinstance(date, datetime | None):
+    if not isinstance(date, datetime | None) or date != date:  # noqa: PLR0124 (pandas' NaT)
         raise OptionError(f"date takes a datetime or a text, not {shown(date)}.")
     moment = date
     if moment is None and (seconds := os.environ.get(EPOCH)):

@@ -17,7 +17,7 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from rankframe.analysis import diff
-from rankframe.analysis.compare import SystemInputs, compare_systems
+from rankframe.analysis.compare import SystemInputs, check_mapping, compare_systems
 from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.gate import decide_pair
@@ -28,6 +28,7 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, OutputError, in_vocabulary, naming_the_run
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import (
+    TEXT,
     CompareOptions,
     Comparing,
     Intervals,
@@ -119,6 +120,8 @@ def report(
         columns: names in your data, as in `evaluate`.
         progress: a function called with a `Progress` on the way.
     """
+    check_mapping(systems)
+    TEXT.refuse("title", title)
     target = _target(output)
     refuse_inputs(target, (qrels, *systems.values(), queries, query_text, titles))
     load_altair()  # says what to install before any work is done
@@ -157,7 +160,7 @@ def report(
         )
         depths = () if demands is None else demands.min_judged
         found, aligned = compare_systems(inputs, setup, depths=depths)
-        found = in_order(found, slice_order or {})
+        found = in_order(found, {} if slice_order is None else slice_order)
         begin("changes")
         values, movers = _movers(found, base, described)
         moved_queries = [frame[QUERY] for pair in movers.values() for frame in pair]
@@ -256,6 +259,9 @@ def _held(
 
 def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
     """Sort slices in these orders, by attribute; others follow in their own order."""
+    if not isinstance(orders, Mapping):
+        problem = f" maps attributes to lists of slices, and is {shown(orders)}."
+        raise OptionError(Option("slice_order"), problem)
     ways = found.systems["by"].drop_nulls().unique(maintain_order=True).to_list()
     for by, names in orders.items():
         if by not in ways:
@@ -436,6 +442,8 @@ def _page(title: str, material: Material) -> str:
 
 
 def _target(output: str | os.PathLike[str]) -> Path:
+    if not isinstance(output, str | os.PathLike):
+        raise OutputError(f"a report is written to a path, not to {shown(output)}.")
     target = Path(os.path.expanduser(os.fspath(output)))  # noqa: PTH111 (as elsewhere)
     if target.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"a report is a web page: {target} should end in .html.")

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 import polars as pl
 
 from rankframe.analysis.comparison import Comparison
+from rankframe.analysis.systems import Lack
 from rankframe.analysis.verdict import TONES, Verdict, check_name
 from rankframe.core.messages import number_of
 from rankframe.core.table import Cell, Table, Tone
@@ -209,7 +210,7 @@ def caveats(found: Comparison) -> list[str]:
     notes = unpaired.select("value", "note").rows()  # allowed: a ledger
     texts += [f"{value:,.0f} queries {note}" for value, note in notes]
     whole = of_all_queries(found.systems, metric=first.label)
-    texts += _judged(whole.to_dicts(), first)
+    texts += _judged(whole.to_dicts(), first, found.lacks)
     for row in of_all_queries(found.table, metric=first.label).to_dicts():
         different = row["wins"] + row["losses"]
         if 0 < different < _FEW_DIFFERENT:
@@ -234,15 +235,18 @@ def caveats(found: Comparison) -> list[str]:
     return [found.vocabulary.render(text) for text in dict.fromkeys(texts)]
 
 
-def _judged(rows: Sequence[Row], metric: Metric) -> list[str]:
+def _judged(rows: Sequence[Row], metric: Metric, lacks: Sequence[Lack]) -> list[str]:
     """List systems with few judged results."""
-    judged = [row for row in rows if row["judged"] is not None]
+    # A query that a run lacks counts as judged 0 in its average.
+    answered = {lack.system: 1 - lack.queries / lack.judged for lack in lacks}
+    shares = {row["system"]: row["judged"] / answered.get(row["system"], 1.0)
+              for row in rows if row["judged"] is not None}  # fmt: skip
     depth = metric.params.get("k") or 10
     return [
-        f"{share_text(row['judged'])} of the top {depth} of {row['system']} are judged; "
+        f"{share_text(share)} of the top {depth} of {system} are judged; "
         "the rest counts as not relevant"
-        for row in judged
-        if row["judged"] < _LITTLE_JUDGED
+        for system, share in shares.items()
+        if share < _LITTLE_JUDGED
     ]
 
 
