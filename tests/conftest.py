@@ -323,9 +323,15 @@ def set_batch_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 @pytest.fixture
-def set_hash(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., pl.Expr]], None]:
+def set_hash(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[..., pl.Expr]], None]]:
     """Hash ids with another function, such as one that gives many ids equal hashes."""
-    return lambda function: monkeypatch.setattr(batch, "hash_of", function)
+
+    def set_hash(function: Callable[..., pl.Expr]) -> None:
+        batch.hash_of_empty.cache_clear()
+        monkeypatch.setattr(batch, "hash_of", function)
+
+    yield set_hash
+    batch.hash_of_empty.cache_clear()
 
 
 @pytest.fixture

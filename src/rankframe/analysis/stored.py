@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import polars.selectors as cs
@@ -341,7 +342,7 @@ def is_own_column(metric: Metric) -> bool:
     return metric.definition is None and metric.expression is None and metric.gap is None
 
 
-def names_of(option: str, value: object) -> tuple[str, ...]:
+def names_of(option: str, value: Any) -> tuple[str, ...]:
     """Return the names that an option has, which takes one or several."""
     if isinstance(value, str):
         return (value,)

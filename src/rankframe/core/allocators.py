@@ -119,13 +119,16 @@ def _mallctl() -> Callable[..., int] | None:
         return None
     try:
         text = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape")
-        maps = [line.split(maxsplit=5) for line in text.splitlines()]
-        parts = [part for part in maps if len(part) == 6 and _LIBRARY in part[5]]
-        offset = _symbol_offset(Path(parts[0][5].rstrip("\n")))
-        start, base = int(parts[0][0].split("-")[0], 16), int(parts[0][2], 16)
-    except (OSError, IndexError, ValueError, struct.error):
+        maps = (line.split(maxsplit=5) for line in text.splitlines())
+        library = next(part[5] for part in maps if len(part) == 6 and _LIBRARY in part[5])
+        offset = _symbol_offset(Path(library))
+        # A handle is the address of the library's entry in the list of the loader, which begins
+        # with the place of the library in memory. (Another place in the process may hold its file
+        # as well: polars reads the names of functions there when it panics.)
+        start = ctypes.c_size_t.from_address(ctypes.CDLL(library)._handle).value
+    except (OSError, StopIteration, ValueError, struct.error):
         return None
-    if offset is None or base:
+    if offset is None or not start:
         return None
     pointers = [ctypes.c_void_p] * 3
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, *pointers, ctypes.c_size_t)

@@ -147,14 +147,14 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise OptionError.choice(name, value, choices)
 
 
-def is_listed(values: object) -> bool:
+def is_listed(values: Any) -> bool:
     """Tell whether an object lists values; a text is one value, and an open file holds bytes."""
     if isinstance(values, str | bytes | Mapping) or hasattr(values, "readable"):
         return False
     if hasattr(values, "lazy"):  # frames have columns
         return False
     try:
-        iter(values)  # pyright: ignore[reportArgumentType]
+        iter(values)
     except TypeError:  # an array without dimensions is an Iterable, too
         return False
     return True

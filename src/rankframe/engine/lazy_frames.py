@@ -321,8 +321,8 @@ def pair(
     └────────┴────────┴────────┴───────┴─────────┘
     """
     policies = PairPolicies.from_options(options)
-    cutoffs = take_all("cutoffs", cutoffs) if is_listed(cutoffs) else [cutoffs]
-    if wrong := [k for k in cutoffs if not is_count(k)]:
+    listed = take_all("cutoffs", cutoffs) if is_listed(cutoffs) else [cutoffs]
+    if wrong := [k for k in listed if not is_count(k)]:
         raise OptionError(f"cutoffs are whole numbers of at least 1, not {shown(wrong[0])}.")
     sides = (
         open_ranking(a, "a", columns, order=policies.order),
@@ -335,7 +335,7 @@ def pair(
         frames = Pairing.from_rankings(*sides, policies).each(lambda pairs: pairs.frame(names))
         return pl.concat(frames).sort(QUERY, maintain_order=True)
 
-    return lazy_frame(PAIR_FRAME.schema_at(ties="wab", k=cutoffs), make)
+    return lazy_frame(PAIR_FRAME.schema_at(ties="wab", k=listed), make)
 
 
 @takes_options(ExposureOptions, Policies, Storage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -213,8 +213,10 @@ class Trained:
                 return cls.from_rows(train.frame)
         with scratch_folder() as folder:
             written = HashedInput.write(train, folder / "train", partitions, bytes_at_once(train))
-            parts = (cls.from_rows(written.read(number).lazy()) for number in range(partitions))
-            return reduce(cls.merge, parts)
+            whole = cls.from_rows(written.read(0).lazy())
+            for number in range(1, partitions):
+                whole = whole.merge(cls.from_rows(written.read(number).lazy()))
+            return whole
 
     @classmethod
     def from_rows(cls, rows: pl.LazyFrame) -> Trained:
