@@ -20,11 +20,12 @@ SMALL = 60_000
 FEW_KILLS = 16
 # Random inputs, by the names of the seeds in tests: how many are tried with `--all`, and how many
 # without. TOGETHER inputs are one test.
-RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 40, "calls": 40}, 40
+RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 20, "calls": 20}, 20
 
 # Tests that run with `--all` only, by reason: the beginnings of their names, from tests/ on. A file
 # or folder is not even imported without `--all`. Tests that use one of SLOW_FIXTURES are slow, too,
-# and so are those with `@pytest.mark.slow`: what measures the process (memory, kills, signals).
+# and so are those with `@pytest.mark.slow`: what measures the process (memory, kills, signals). Of
+# tests with crossed parameters, only so many cases are fast that every value has one.
 SLOW_FIXTURES = {"browser", "postgres", "s3", "site", "spark"}
 SLOW = {
     "large inputs": (
@@ -233,11 +234,48 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = getattr(item, "fixturenames", ())
         if name.startswith(beginnings) or not SLOW_FIXTURES.isdisjoint(fixtures):
             item.add_marker(pytest.mark.slow)
+    for item in _further_combinations(items):
+        item.add_marker(pytest.mark.slow)
     if not config.getoption("--all"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         if slow:
             config.hook.pytest_deselected(items=slow)
             items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def _further_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of crossed parameters that have no value which no case before them has.
+
+    With three values of one parameter and four of another, four of the twelve cases have every
+    value once. The fast tests are these four.
+    """
+    by_function: dict[str, list[tuple[pytest.Item, set[tuple[object, ...]]]]] = {}
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if call is None or item.get_closest_marker("slow"):
+            continue
+        together = [tuple(_names(mark.args[0])) for mark in item.iter_markers("parametrize")]
+        alone = call.params.keys() - {name for names in together for name in names}
+        groups = [*together, *((name,) for name in sorted(alone))]
+        if len(groups) > 1:
+            # A value is the same object in every case that has it.
+            values = {(names, *(id(call.params[name]) for name in names)) for names in groups}
+            by_function.setdefault(item.nodeid.split("[")[0], []).append((item, values))
+    further = []
+    for cases in by_function.values():
+        seen: set[tuple[object, ...]] = set()
+        while cases:
+            best = max(cases, key=lambda case: len(case[1] - seen))
+            if best[1] <= seen:
+                break
+            seen |= best[1]
+            cases.remove(best)
+        further += [item for item, _ in cases]
+    return further
+
+
+def _names(argnames: str | list[str] | tuple[str, ...]) -> list[str]:
+    return argnames.replace(",", " ").split() if isinstance(argnames, str) else list(argnames)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
