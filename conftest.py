@@ -13,7 +13,7 @@ import rankframe as rf
 pytest_plugins = ["tests.support.messages"]
 
 # Nothing is timed in tests. Few examples of many: plain Python is compared with on hundreds more.
-settings.register_profile("rankframe", deadline=None, max_examples=12)
+settings.register_profile("rankframe", deadline=None, max_examples=8)
 settings.load_profile("rankframe")
 
 # Collecting makes a million objects that stay. The garbage collector need not look at them, neither
