@@ -222,6 +222,34 @@ SLOW = {
         "against/test_ranx_fusion.py",
     ),
 }  # fmt: skip
+# Tests whose cases go the same way: how many of the cases, evenly spread, are fast.
+FEW = {
+    "against/test_pytrec_eval.py::test_recall_points_are_rounded_half_away_from_zero": 12,
+    "analysis/curves/test_curve.py::test_a_metric_at_k_is_that_metric": 3,
+    "analysis/curves/test_curve.py::test_a_slice_is_the_curve_of_its_queries": 3,
+    "analysis/curves/test_curve.py::test_row_order_does_not_show": 5,
+    "analysis/fusion/test_trained_lengths.py::test_lists_are_equally_long_in_training_and_use": 3,
+    "analysis/test_stored.py::test_stored_values_give_the_table_of_the_runs": 3,
+    "analysis/test_stored.py::test_values_under_other_policies_are_refused": 1,
+    "analysis/test_unjudged_bounds.py::test_no_grades_give_less_or_more": 6,
+    "analysis/tuning/test_tune.py::test_policies_are_those_of_an_evaluation": 2,
+    "cli/test_app.py::test_bad_usage_ends_with_one_line_and_code_2": 8,
+    "cli/test_app.py::test_help_fits_the_terminal_and_shows_what_to_type": 5,
+    "cli/test_app.py::test_names_from_outside_are_shown_and_do_nothing": 5,
+    "cli/test_compare.py::test_compare_speaks_other_formats": 2,
+    "cli/test_completion.py::test_tab_completes": 12,
+    "cli/test_gate.py::test_the_gate_ends_with_its_verdict": 3,
+    "cli/test_outputs.py::test_names_appear_in_what_is_printed": 2,
+    "cli/test_tune.py::test_tune_speaks_other_formats": 1,
+    "contracts/test_metrics.py::test_what_takes_2_to_the_power_of_a_grade_says_so": 12,
+    "engine/test_partitions.py::test_pieces_that_vanish_are_an_error": 2,
+    "io/formats/test_numbers.py::test_large_whole_scores_are_ranked_as_whole_numbers": 2,
+    "io/test_list_columns.py::test_wherever_the_table_lies": 2,
+    "io/test_opening.py::test_every_kind_of_input_gives_the_same_result": 20,
+    "present/charts/test_canvas.py::test_every_chart_has_a_title_and_takes_its_look": 6,
+    "present/charts/test_slice_charts.py::test_names_that_vega_could_misread": 1,
+    "trec_eval/test_lines.py::test_bad_usage_ends_with_one_line": 6,
+}
 WHOLE_FILES = {name for names in SLOW.values() for name in names if "::" not in name}
 
 
@@ -266,7 +294,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     beginnings = tuple(name for names in SLOW.values() for name in names)
     names = [item.nodeid.removeprefix("tests/") for item in items]
     if config.getoption("--all") and config.args_source is config.ArgsSource.TESTPATHS:
-        stale = [b for b in beginnings if not any(name.startswith(b) for name in names)]
+        stale = [b for b in (*beginnings, *FEW) if not any(name.startswith(b) for name in names)]
         if stale:
             raise pytest.UsageError(f"tests/conftest.py: no test begins with {stale[0]!r}")
     for item, name in zip(items, names, strict=True):
@@ -275,6 +303,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
     for item in _further_combinations(items):
         item.add_marker(pytest.mark.slow)
+    for beginning, count in FEW.items():
+        cases = [
+            item
+            for item, name in zip(items, names, strict=True)
+            if name.startswith(f"{beginning}[") and not item.get_closest_marker("slow")
+        ]
+        fast = {at * len(cases) // count for at in range(count)}
+        for at, item in enumerate(cases):
+            if at not in fast:
+                item.add_marker(pytest.mark.slow)
     if not config.getoption("--all"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         if slow:
