@@ -49,6 +49,11 @@ SLOW = {
         "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[train",
         "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[run-.json.",
         "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[run-.txt",
+        "io/test_side_readers.py::test_what_is_held_as_a_whole_is_bounded",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[unit",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[queries",
+        "io/formats/test_json_text.py::test_a_thousand_keys_are_not_listed",
+        "kernel/test_read_contiguous.py::test_queries_longer_and_shorter_than_a_batch[long-1]",
     ),
     # One pass over formats, orders and partitions is in the fast part of contracts/test_bits.py.
     "the same bits again": (
@@ -81,6 +86,8 @@ SLOW = {
         "engine/test_partitions.py::test_policies_hold_in_pieces[scattered-{'ties'",
         "engine/test_partitions.py::test_values_that_vanish_are_an_error[sorted]",
         "analysis/tuning/test_tune.py::test_the_order_of_rows_changes_nothing",
+        "engine/test_agree.py::test_policies_hold_in_pieces[{'unmatched_queries'",
+        "engine/test_evaluate.py::test_shuffled_rows_give_the_same_bits",
     ),
     "many rounds": (
         "analysis/test_unjudged.py::test_scenarios_by_brute_force[1",
@@ -136,6 +143,15 @@ SLOW = {
         "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[ndcg@5-2]",
         "kernel/test_read_contiguous.py::test_queries_longer_and_shorter_than_a_batch[single-1]",
         "spark/test_training.py::test_partitions_add_up[posfuse]",
+        "analysis/test_compare.py::test_a_slice_is_what_its_queries_alone_give[randomisation]",
+        "analysis/test_caveats.py::test_a_diff_and_a_tuning_warn_and_show_condensed_values",
+        "cli/test_compare.py::test_compare_does_without_a_correction",
+        "cli/test_compare.py::test_gaps_between_slices_are_compared",
+        "cli/test_diff.py::test_regressions_by_traffic_under_the_names_of_runs",
+        "cli/test_evaluate.py::test_slices_of_items_and_gaps_are_shown",
+        "cli/test_outputs.py::test_where_every_judged_document_is_relevant",
+        "cli/test_tune.py::test_runs_have_names",
+        "cli/test_tune.py::test_tune_is_the_function",
     ),
     "crowds, forks and other processes": (
         "cli/test_app.py::test_a_reader_that_leaves_early_is_no_error",
@@ -161,9 +177,10 @@ SLOW = {
         "cli/test_app.py::test_help_imports_nothing_heavy[['--version'",
         "cli/test_completion.py::test_nothing_heavy_is_imported_for_it[evaluate --missing",
     ),
-    "servers and networks": (
+    "servers, networks and table formats": (
         "io/sources/test_databases.py::test_the_password_is_nowhere_in_what_is_made",
         "io/test_remote.py",
+        "io/sources/test_folders.py::test_an_iceberg_table_is_read_as_it_is_now",
     ),
     "pages, charts of the pages, and what is generated": (
         "cli/test_app.py::test_examples_run[demo]",
@@ -182,6 +199,8 @@ SLOW = {
         "cli/test_app.py::test_examples_run[diff]",
         "cli/test_app.py::test_examples_run[trec_eval]",
         "cli/test_demo.py::test_the_demo_of_a_recommender",
+        "cli/test_app.py::test_examples_run[evaluate]",
+        "cli/test_gate.py::test_the_rules_of_the_documentation_hold",
     ),
     # The engine that draws charts takes up to a second for each.
     "drawings again": (
@@ -216,6 +235,15 @@ SLOW = {
         "present/charts/test_curve_charts.py::test_curves_say_over_how_much_they_are",
         "present/report/test_report.py::test_a_page_needs_a_run_and_no_non_relevant_document",
         "present/report/test_report.py::test_hostile_names_stay_text",
+        "cli/test_plot.py::test_a_chart_is_drawn[roc",
+        "present/charts/test_list_charts.py::test_a_strip_is_relevant_where_the_list_is",
+        "present/charts/test_list_charts.py::test_long_lists_are_cut_and_it_is_said",
+        "present/charts/test_query_charts.py::test_a_panel_for_each_system",
+        "present/charts/test_rank_charts.py::test_a_sample_of_queries_is_always_the_same",
+        "present/charts/test_rank_charts.py::test_many_documents_are_cut_and_it_is_said",
+        "present/charts/test_slice_charts.py::test_a_forest_without_a_baseline_is_of_pairs",
+        "present/charts/test_slice_charts.py::test_of_several_systems_a_map_is_of_one_metric",
+        "present/charts/test_system_charts.py::test_long_histories_are_the_last_results",
     ),
     "oracles that compile themselves": (
         "against/test_ranx.py",
@@ -225,6 +253,9 @@ SLOW = {
 # Tests whose cases go the same way: how many of the cases, evenly spread, are fast.
 FEW = {
     "against/test_pytrec_eval.py::test_recall_points_are_rounded_half_away_from_zero": 12,
+    "against/test_trec_groups.py::test_same_averages_over_groups": 5,
+    "against/test_trec_groups.py::test_same_values_of_preferences": 5,
+    "against/test_trec_groups.py::test_same_values_of_qrels_read_as_preferences": 4,
     "analysis/curves/test_curve.py::test_a_metric_at_k_is_that_metric": 3,
     "analysis/curves/test_curve.py::test_a_slice_is_the_curve_of_its_queries": 3,
     "analysis/curves/test_curve.py::test_row_order_does_not_show": 5,
@@ -242,12 +273,17 @@ FEW = {
     "cli/test_outputs.py::test_names_appear_in_what_is_printed": 2,
     "cli/test_tune.py::test_tune_speaks_other_formats": 1,
     "contracts/test_metrics.py::test_what_takes_2_to_the_power_of_a_grade_says_so": 12,
+    "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give": 4,
     "engine/test_partitions.py::test_pieces_that_vanish_are_an_error": 2,
     "io/formats/test_numbers.py::test_large_whole_scores_are_ranked_as_whole_numbers": 2,
+    "io/sources/test_spool.py::test_mistakes_are_said_of_the_whole": 4,
+    "io/sources/test_spool.py::test_the_same_table_as_whole": 6,
+    "io/test_batches.py::test_what_is_wrong_late_is_said_of_the_whole": 2,
     "io/test_list_columns.py::test_wherever_the_table_lies": 2,
-    "io/test_opening.py::test_every_kind_of_input_gives_the_same_result": 20,
+    "io/test_opening.py::test_every_kind_of_input_gives_the_same_result": 10,
     "present/charts/test_canvas.py::test_every_chart_has_a_title_and_takes_its_look": 6,
     "present/charts/test_slice_charts.py::test_names_that_vega_could_misread": 1,
+    "trec_eval/test_evaluate.py::test_a_level_below_0_is_0_where_every_document_is_judged": 1,
     "trec_eval/test_lines.py::test_bad_usage_ends_with_one_line": 6,
 }
 WHOLE_FILES = {name for names in SLOW.values() for name in names if "::" not in name}
