@@ -372,7 +372,9 @@ def _further_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
         groups = [*together, *((name,) for name in sorted(alone))]
         if len(groups) > 1:
             # A value is the same object in every case that has it.
-            values = {(names, *(id(call.params[name]) for name in names)) for names in groups}
+            values: set[tuple[object, ...]] = {
+                (names, *(id(call.params[name]) for name in names)) for names in groups
+            }
             by_function.setdefault(item.nodeid.split("[")[0], []).append((item, values))
     further = []
     for cases in by_function.values():
