@@ -1,6 +1,7 @@
 """What docstring examples find in scope: `rf`, and small frames of every kind."""
 
 import gc
+from functools import cache
 
 import polars as pl
 import pytest
@@ -12,7 +13,7 @@ import rankframe as rf
 pytest_plugins = ["tests.support.messages"]
 
 # Nothing is timed in tests. Few examples of many: plain Python is compared with on hundreds more.
-settings.register_profile("rankframe", deadline=None, max_examples=12)
+settings.register_profile("rankframe", deadline=None, max_examples=8)
 settings.load_profile("rankframe")
 
 # Collecting makes a million objects that stay. The garbage collector need not look at them, neither
@@ -21,8 +22,9 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Hide what was collected from the garbage collector."""
+    """Hide what was collected from the garbage collector, and call it less often than usual."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
@@ -35,19 +37,29 @@ def pytest_unconfigure() -> None:
 def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
     if not isinstance(request.node, pytest.DoctestItem):
         return
+    doctest_namespace.update(rf=rf, pl=pl, frame=_judged())
+    if request.node.name.startswith("rankframe.metrics."):
+        doctest_namespace.update(subtopic=_groups(), retrieved=_retrieved(), documents=DOCUMENTS)
+
+
+@cache
+def _judged() -> pl.DataFrame:
+    """Return a judged query: a, b and c are relevant; a, c and two others are retrieved."""
     qrels = {"q": {"a": 3, "b": 1, "c": 1, "d": 0}}
     run = {"q": {"a": 4.0, "x": 3.0, "c": 2.0, "d": 1.0}}
+    return rf.judge(qrels, run).collect()
+
+
+@cache
+def _groups() -> pl.DataFrame:
+    """Return a judged query whose documents have facts 1 and 2."""
     about = [("a", "1"), ("c", "2"), ("c", "1"), ("b", "2"), ("e", "2")]
     facts = [{"query_id": "q", "doc_id": doc, "fact": fact} for doc, fact in about]
     listed = {"q": {"a": 4.0, "c": 3.0, "x": 2.0, "b": 1.0}}
-    groups = rf.judge(facts, listed, relevance=1, subtopics=True)
-    doctest_namespace.update(rf=rf, pl=pl, frame=rf.judge(qrels, run).collect())
-    if request.node.name.startswith("rankframe.metrics."):
-        doctest_namespace.update(
-            subtopic=groups.collect(), retrieved=_retrieved(), documents=DOCUMENTS
-        )
+    return rf.judge(facts, listed, relevance=1, subtopics=True).collect()
 
 
+@cache
 def _retrieved() -> pl.DataFrame:
     """Return the documents retrieved for a user: two users have a, one has b, none has c."""
     items = pl.DataFrame(

@@ -421,12 +421,15 @@ class Worker:
         cov = Coverage(
             data_file=None, include=[str(ROOT / SOURCE / "*")], config_file=False, messages=False
         )
-        seconds, left_out = {}, []
+        seconds, left_out, cached = {}, [], caches()
         cov.start()
         self.phase = cov.switch_context
         for test in tests:
             self.failed, self.skipped = "", False
             item = self.items[test]
+            # What one test has cached, the next would not execute.
+            for one in cached:
+                one.cache_clear()
             start = sum(os.times()[:4])
             following = self.items.get(tests[tests.index(test) + 1]) if test != tests[-1] else None
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -494,11 +497,20 @@ def changed_functions(mutant: Mutant) -> list[tuple[FunctionType, CodeType, Code
 
 def clear_caches() -> None:
     """Forget what functions of the source and the tests have cached."""
-    for cached in gc.get_objects():
-        if isinstance(cached, functools._lru_cache_wrapper) and str(
-            getattr(cached, "__module__", "")
-        ).startswith(("rankframe", "tests", "test_", "conftest")):
-            cached.cache_clear()
+    for cached in caches():
+        cached.cache_clear()
+
+
+def caches() -> list[Any]:
+    """Find the functions of the source and the tests that cache what they return."""
+    return [
+        found
+        for found in gc.get_objects()
+        if isinstance(found, functools._lru_cache_wrapper)
+        and str(getattr(found, "__module__", "")).startswith(
+            ("rankframe", "tests", "test_", "conftest")
+        )
+    ]
 
 
 def work(paths: list[str]) -> None:

@@ -20,11 +20,12 @@ SMALL = 60_000
 FEW_KILLS = 16
 # Random inputs, by the names of the seeds in tests: how many are tried with `--all`, and how many
 # without. TOGETHER inputs are one test.
-RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 40, "calls": 40}, 40
+RANDOM_INPUTS, FEWER, TOGETHER = {"seeds": 200, "calls": 80}, {"seeds": 20, "calls": 20}, 20
 
 # Tests that run with `--all` only, by reason: the beginnings of their names, from tests/ on. A file
 # or folder is not even imported without `--all`. Tests that use one of SLOW_FIXTURES are slow, too,
-# and so are those with `@pytest.mark.slow`: what measures the process (memory, kills, signals).
+# and so are those with `@pytest.mark.slow`: what measures the process (memory, kills, signals). Of
+# tests with crossed parameters, only so many cases are fast that every value has one.
 SLOW_FIXTURES = {"browser", "postgres", "s3", "site", "spark"}
 SLOW = {
     "large inputs": (
@@ -39,6 +40,20 @@ SLOW = {
         "io/test_memory.py::test_text_that_is_larger_than_the_limit_gives_the_same_bits",
         "analysis/fusion/test_partitions.py::test_a_large_input_takes_more_and_gives_the_same",
         "analysis/curves/test_area.py::test_a_thinned_roc_curve_looks_the_same",
+        "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[uneven-distinct",
+        "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[uneven-huge",
+        "kernel/test_ranking.py::test_deep_uneven_and_tied_queries[uneven-tiny",
+        "trec_eval/test_text.py::test_many_queries_are_written_in_many_steps",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[qrels",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[items",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[train",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[run-.json.",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[run-.txt",
+        "io/test_side_readers.py::test_what_is_held_as_a_whole_is_bounded",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[unit",
+        "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[queries",
+        "io/formats/test_json_text.py::test_a_thousand_keys_are_not_listed",
+        "kernel/test_read_contiguous.py::test_queries_longer_and_shorter_than_a_batch[long-1]",
     ),
     # One pass over formats, orders and partitions is in the fast part of contracts/test_bits.py.
     "the same bits again": (
@@ -67,6 +82,12 @@ SLOW = {
         "engine/test_partitions.py::test_files_give_the_same_bits_and_count_every_row_once[300]",
         "io/test_roll_up.py::test_all_forms_layouts_and_pieces_give_the_same_bits[renumbered]",
         "io/test_list_columns.py::test_the_same_bits_as_the_long_form[False-8MB]",
+        "trec_eval/test_evaluate.py::test_the_same_input_gives_the_same_bytes_in_any_order",
+        "engine/test_partitions.py::test_policies_hold_in_pieces[scattered-{'ties'",
+        "engine/test_partitions.py::test_values_that_vanish_are_an_error[sorted]",
+        "analysis/tuning/test_tune.py::test_the_order_of_rows_changes_nothing",
+        "engine/test_agree.py::test_policies_hold_in_pieces[{'unmatched_queries'",
+        "engine/test_evaluate.py::test_shuffled_rows_give_the_same_bits",
     ),
     "many rounds": (
         "analysis/test_unjudged.py::test_scenarios_by_brute_force[1",
@@ -116,6 +137,21 @@ SLOW = {
         "io/test_lists.py::test_key_is_called_once_for_each_element_of_many_lists",
         "io/test_side_readers.py::test_a_json_document_that_is_large_for_the_limit_is_refused[run-.json.bz2]",
         "stats/test_randomisation.py::test_tukey_is_close_to_the_studentised_range",
+        "analysis/test_compare.py::test_a_slice_is_what_its_queries_alone_give[tukey]",
+        "analysis/test_unjudged.py::test_scenarios_by_brute_force[0-{'k_max'",
+        "analysis/test_unjudged.py::test_the_value_as_evaluated_is_between[1]",
+        "analysis/tuning/test_tune.py::test_it_is_what_fusing_and_evaluating_each_by_itself_gives[ndcg@5-2]",
+        "kernel/test_read_contiguous.py::test_queries_longer_and_shorter_than_a_batch[single-1]",
+        "spark/test_training.py::test_partitions_add_up[posfuse]",
+        "analysis/test_compare.py::test_a_slice_is_what_its_queries_alone_give[randomisation]",
+        "analysis/test_caveats.py::test_a_diff_and_a_tuning_warn_and_show_condensed_values",
+        "cli/test_compare.py::test_compare_does_without_a_correction",
+        "cli/test_compare.py::test_gaps_between_slices_are_compared",
+        "cli/test_diff.py::test_regressions_by_traffic_under_the_names_of_runs",
+        "cli/test_evaluate.py::test_slices_of_items_and_gaps_are_shown",
+        "cli/test_outputs.py::test_where_every_judged_document_is_relevant",
+        "cli/test_tune.py::test_runs_have_names",
+        "cli/test_tune.py::test_tune_is_the_function",
     ),
     "crowds, forks and other processes": (
         "cli/test_app.py::test_a_reader_that_leaves_early_is_no_error",
@@ -136,10 +172,15 @@ SLOW = {
         "contracts/test_import.py::test_a_name_brings_what_it_needs",
         "trec_eval/test_lines.py::test_bad_files_end_with_one_line",
         "trec_eval/test_lines.py::test_long_options_may_be_cut_short",
+        "contracts/test_crowds.py::test_tasks_of_asyncio",
+        "cli/test_app.py::test_help_imports_nothing_heavy[['evaluate'",
+        "cli/test_app.py::test_help_imports_nothing_heavy[['--version'",
+        "cli/test_completion.py::test_nothing_heavy_is_imported_for_it[evaluate --missing",
     ),
-    "servers and networks": (
+    "servers, networks and table formats": (
         "io/sources/test_databases.py::test_the_password_is_nowhere_in_what_is_made",
         "io/test_remote.py",
+        "io/sources/test_folders.py::test_an_iceberg_table_is_read_as_it_is_now",
     ),
     "pages, charts of the pages, and what is generated": (
         "cli/test_app.py::test_examples_run[demo]",
@@ -154,6 +195,12 @@ SLOW = {
         "contracts/test_pages.py",
         "contracts/test_readme.py",
         "contracts/test_site.py",
+        "cli/test_app.py::test_examples_run[compare]",
+        "cli/test_app.py::test_examples_run[diff]",
+        "cli/test_app.py::test_examples_run[trec_eval]",
+        "cli/test_demo.py::test_the_demo_of_a_recommender",
+        "cli/test_app.py::test_examples_run[evaluate]",
+        "cli/test_gate.py::test_the_rules_of_the_documentation_hold",
     ),
     # The engine that draws charts takes up to a second for each.
     "drawings again": (
@@ -176,12 +223,69 @@ SLOW = {
         "metrics/test_metric.py::test_a_report_is_about_it_in_its_direction",
         "present/report/test_report.py::test_every_input_is_read_once",
         "present/report/test_report.py::test_one_run_alone_has_a_page_too",
+        "analysis/test_document_comparison.py::test_a_report_has_metrics_over_documents",
+        "analysis/test_document_comparison.py::test_a_report_shows_gaps",
+        "analysis/test_missing_queries.py::test_a_report_refuses_and_warns_as_a_comparison_does",
+        "cli/test_history.py::test_a_table_a_file_and_a_chart",
+        "cli/test_plot.py::test_a_chart_is_drawn[slices",
+        "cli/test_plot.py::test_a_chart_is_drawn[discounts",
+        "cli/test_plot.py::test_charts_of_rankings_and_of_several_metrics[bump",
+        "cli/test_plot.py::test_charts_of_rankings_and_of_several_metrics[precision_at",
+        "cli/test_plot.py::test_charts_of_rankings_and_of_several_metrics[agreement",
+        "present/charts/test_curve_charts.py::test_curves_say_over_how_much_they_are",
+        "present/report/test_report.py::test_a_page_needs_a_run_and_no_non_relevant_document",
+        "present/report/test_report.py::test_hostile_names_stay_text",
+        "cli/test_plot.py::test_a_chart_is_drawn[roc",
+        "present/charts/test_list_charts.py::test_a_strip_is_relevant_where_the_list_is",
+        "present/charts/test_list_charts.py::test_long_lists_are_cut_and_it_is_said",
+        "present/charts/test_query_charts.py::test_a_panel_for_each_system",
+        "present/charts/test_rank_charts.py::test_a_sample_of_queries_is_always_the_same",
+        "present/charts/test_rank_charts.py::test_many_documents_are_cut_and_it_is_said",
+        "present/charts/test_slice_charts.py::test_a_forest_without_a_baseline_is_of_pairs",
+        "present/charts/test_slice_charts.py::test_of_several_systems_a_map_is_of_one_metric",
+        "present/charts/test_system_charts.py::test_long_histories_are_the_last_results",
     ),
     "oracles that compile themselves": (
         "against/test_ranx.py",
         "against/test_ranx_fusion.py",
     ),
 }  # fmt: skip
+# Tests whose cases go the same way: how many of the cases, evenly spread, are fast.
+FEW = {
+    "against/test_pytrec_eval.py::test_recall_points_are_rounded_half_away_from_zero": 12,
+    "against/test_trec_groups.py::test_same_averages_over_groups": 5,
+    "against/test_trec_groups.py::test_same_values_of_preferences": 5,
+    "against/test_trec_groups.py::test_same_values_of_qrels_read_as_preferences": 4,
+    "analysis/curves/test_curve.py::test_a_metric_at_k_is_that_metric": 3,
+    "analysis/curves/test_curve.py::test_a_slice_is_the_curve_of_its_queries": 3,
+    "analysis/curves/test_curve.py::test_row_order_does_not_show": 5,
+    "analysis/fusion/test_trained_lengths.py::test_lists_are_equally_long_in_training_and_use": 3,
+    "analysis/test_stored.py::test_stored_values_give_the_table_of_the_runs": 3,
+    "analysis/test_stored.py::test_values_under_other_policies_are_refused": 1,
+    "analysis/test_unjudged_bounds.py::test_no_grades_give_less_or_more": 6,
+    "analysis/tuning/test_tune.py::test_policies_are_those_of_an_evaluation": 2,
+    "cli/test_app.py::test_bad_usage_ends_with_one_line_and_code_2": 8,
+    "cli/test_app.py::test_help_fits_the_terminal_and_shows_what_to_type": 5,
+    "cli/test_app.py::test_names_from_outside_are_shown_and_do_nothing": 5,
+    "cli/test_compare.py::test_compare_speaks_other_formats": 2,
+    "cli/test_completion.py::test_tab_completes": 12,
+    "cli/test_gate.py::test_the_gate_ends_with_its_verdict": 3,
+    "cli/test_outputs.py::test_names_appear_in_what_is_printed": 2,
+    "cli/test_tune.py::test_tune_speaks_other_formats": 1,
+    "contracts/test_metrics.py::test_what_takes_2_to_the_power_of_a_grade_says_so": 12,
+    "engine/test_lookup.py::test_ids_of_any_type_give_what_the_same_as_text_give": 4,
+    "engine/test_partitions.py::test_pieces_that_vanish_are_an_error": 2,
+    "io/formats/test_numbers.py::test_large_whole_scores_are_ranked_as_whole_numbers": 2,
+    "io/sources/test_spool.py::test_mistakes_are_said_of_the_whole": 4,
+    "io/sources/test_spool.py::test_the_same_table_as_whole": 6,
+    "io/test_batches.py::test_what_is_wrong_late_is_said_of_the_whole": 2,
+    "io/test_list_columns.py::test_wherever_the_table_lies": 2,
+    "io/test_opening.py::test_every_kind_of_input_gives_the_same_result": 10,
+    "present/charts/test_canvas.py::test_every_chart_has_a_title_and_takes_its_look": 6,
+    "present/charts/test_slice_charts.py::test_names_that_vega_could_misread": 1,
+    "trec_eval/test_evaluate.py::test_a_level_below_0_is_0_where_every_document_is_judged": 1,
+    "trec_eval/test_lines.py::test_bad_usage_ends_with_one_line": 6,
+}
 WHOLE_FILES = {name for names in SLOW.values() for name in names if "::" not in name}
 
 
@@ -226,18 +330,67 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     beginnings = tuple(name for names in SLOW.values() for name in names)
     names = [item.nodeid.removeprefix("tests/") for item in items]
     if config.getoption("--all") and config.args_source is config.ArgsSource.TESTPATHS:
-        stale = [b for b in beginnings if not any(name.startswith(b) for name in names)]
+        stale = [b for b in (*beginnings, *FEW) if not any(name.startswith(b) for name in names)]
         if stale:
             raise pytest.UsageError(f"tests/conftest.py: no test begins with {stale[0]!r}")
     for item, name in zip(items, names, strict=True):
         fixtures = getattr(item, "fixturenames", ())
         if name.startswith(beginnings) or not SLOW_FIXTURES.isdisjoint(fixtures):
             item.add_marker(pytest.mark.slow)
+    for item in _further_combinations(items):
+        item.add_marker(pytest.mark.slow)
+    for beginning, count in FEW.items():
+        cases = [
+            item
+            for item, name in zip(items, names, strict=True)
+            if name.startswith(f"{beginning}[") and not item.get_closest_marker("slow")
+        ]
+        fast = {at * len(cases) // count for at in range(count)}
+        for at, item in enumerate(cases):
+            if at not in fast:
+                item.add_marker(pytest.mark.slow)
     if not config.getoption("--all"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         if slow:
             config.hook.pytest_deselected(items=slow)
             items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def _further_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of crossed parameters that have no value which no case before them has.
+
+    With three values of one parameter and four of another, four of the twelve cases have every
+    value once. The fast tests are these four.
+    """
+    by_function: dict[str, list[tuple[pytest.Item, set[tuple[object, ...]]]]] = {}
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if call is None or item.get_closest_marker("slow"):
+            continue
+        together = [tuple(_names(mark.args[0])) for mark in item.iter_markers("parametrize")]
+        alone = call.params.keys() - {name for names in together for name in names}
+        groups = [*together, *((name,) for name in sorted(alone))]
+        if len(groups) > 1:
+            # A value is the same object in every case that has it.
+            values: set[tuple[object, ...]] = {
+                (names, *(id(call.params[name]) for name in names)) for names in groups
+            }
+            by_function.setdefault(item.nodeid.split("[")[0], []).append((item, values))
+    further = []
+    for cases in by_function.values():
+        seen: set[tuple[object, ...]] = set()
+        while cases:
+            best = max(cases, key=lambda case: len(case[1] - seen))
+            if best[1] <= seen:
+                break
+            seen |= best[1]
+            cases.remove(best)
+        further += [item for item, _ in cases]
+    return further
+
+
+def _names(argnames: str | list[str] | tuple[str, ...]) -> list[str]:
+    return argnames.replace(",", " ").split() if isinstance(argnames, str) else list(argnames)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

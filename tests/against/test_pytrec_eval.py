@@ -97,7 +97,7 @@ def test_same_values_at_relevance_level_2(case: Case) -> None:
     assert_same(ours, reached, {"Rndcg": "rndcg"})
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(cases())
 def test_a_level_in_the_name_is_the_level_of_the_evaluation(case: Case) -> None:
     binary = ["map", "map@3", "precision@3", "recall@3", "f1@3", "mrr", "bpref", "infap", "bin_g"]
@@ -139,7 +139,7 @@ def test_interpolated_precision_where_both_roundings_ask_for_as_many(seed: int) 
     assert compared
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_precision_at_multiples_of_r(case: Case) -> None:
     multiples = (0.2, 0.35, 0.6, 1.0, 1.4, 5.0)

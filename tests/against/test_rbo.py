@@ -17,7 +17,7 @@ orders = st.permutations(list("abcdefghijkl")).flatmap(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(orders, orders, st.sampled_from([0.5, 0.8, 0.9, 0.98]))
 def test_extrapolated_and_truncated(x: list[str], y: list[str], p: float) -> None:
     a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in (x, y))

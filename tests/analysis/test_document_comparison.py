@@ -71,10 +71,13 @@ def test_stored_results_do_not_keep_counts(tmp_path: Path, refusal) -> None:
     refusal(rf.compare, None, {"a": tmp_path / "old", "b": before}, ["gini@5"])
 
 
-def test_diff_and_report(tmp_path: Path, refusal) -> None:
+def test_a_diff_takes_metrics_of_each_query(refusal) -> None:
     change = rf.diff(SHOP.qrels, SHOP.run, OTHER, "popularity@5", train=SHOP.train)
     assert change.summary["wins"][0] + change.summary["losses"][0] > 0
     refusal(rf.diff, SHOP.qrels, SHOP.run, OTHER, "gini@5", train=SHOP.train)
+
+
+def test_a_report_has_metrics_over_documents(tmp_path: Path, refusal) -> None:
     page = rf.report(
         SHOP.qrels, RUNS, ["ndcg@10", *NAMES[:2]], output=tmp_path / "page.html",
         no_overlap="zero", **BESIDE,

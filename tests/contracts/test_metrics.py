@@ -85,7 +85,7 @@ def as_frame(side: Table, value: str) -> pl.DataFrame:
 
 
 @every_frame
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(case=cases())
 def test_values_are_numbers_within_the_declared_bounds(frame: Frame, case: Case) -> None:
     assume(frame != "pair" or case.qrels.keys() & case.run.keys())

@@ -59,10 +59,11 @@ def test_policies_hold_in_pieces(policies: dict[str, object]) -> None:
 
 
 def test_values_go_to_an_output(tmp_path: Path) -> None:
-    metrics = ["rbo", "kendall_tau@10"]
-    whole = rf.agree(BM25, DENSE, metrics)
-    assert_same(whole, rf.agree(BM25, DENSE, metrics, max_memory="8MB", output=tmp_path / "pieces"))
-    assert_same(whole, rf.agree(BM25, DENSE, metrics, output=tmp_path / "whole"))
+    metrics, sides = ["rbo", "kendall_tau@10"], two_rankings()
+    whole = rf.agree(*sides, metrics)
+    limited = rf.agree(*sides, metrics, max_memory="50kB", output=tmp_path / "pieces")
+    assert_same(whole, limited)
+    assert_same(whole, rf.agree(*sides, metrics, output=tmp_path / "whole"))
     assert_same(whole, rf.Result.read(tmp_path / "pieces"))
 
 

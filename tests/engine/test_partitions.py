@@ -118,7 +118,7 @@ def test_an_output_that_is_taken_is_refused_before_any_work(
     qrels, run = shop_like()
     rf.evaluate(qrels, run, "map", output=tmp_path / "out")
     seen: list[object] = []
-    limited = {"max_memory": "1kB", "progress": seen.append}
+    limited = {"max_memory": "60kB", "progress": seen.append}
     refusal(rf.evaluate, qrels, run, "mrr", output=tmp_path / "out", **limited)
     assert not seen
     rf.evaluate(qrels, run, "mrr", output=tmp_path / "out", overwrite=True, **limited)
@@ -131,9 +131,8 @@ def test_a_failed_evaluation_leaves_the_output_alone(
     qrels, run = shop_like()
     before = rf.evaluate(qrels, run, "map", output=tmp_path / "out")
     broken = run.with_columns(score=float("nan"))
-    refusal(
-        rf.evaluate, qrels, broken, "map", output=tmp_path / "out", overwrite=True, max_memory="1kB"
-    )
+    limited = {"output": tmp_path / "out", "overwrite": True, "max_memory": "60kB"}
+    refusal(rf.evaluate, qrels, broken, "map", **limited)
     assert_same(before, rf.Result.read(tmp_path / "out"))
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
@@ -173,7 +172,7 @@ def test_nothing_is_left_behind_when_interrupted(
             raise error
 
     with pytest.raises(error):
-        rf.evaluate(*shop_like(), "map", max_memory="1kB", progress=interrupt)
+        rf.evaluate(*shop_like(), "map", max_memory="60kB", progress=interrupt)
     assert not any(tmp_path.iterdir())
 
 
@@ -235,7 +234,7 @@ def test_folders_of_users_are_left_alone(tmp_path: Path, set_scratch) -> None:
     for name in ("rankframe-2026-results", "rankframe-999999999-abcd", "rankframe-notes"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "summary.parquet").touch()
-    rf.evaluate(*shop_like(), "map", max_memory="1kB")
+    rf.evaluate(*shop_like(), "map", max_memory="60kB")
     assert len(list(tmp_path.glob("*/summary.parquet"))) == 3
 
 
@@ -257,7 +256,7 @@ def test_pieces_that_vanish_are_an_error(
     set_scratch(tmp_path)
     qrels, run = (layouts(side)["scattered"] for side in shop_like())
     look = lose(tmp_path, pattern)
-    refusal(rf.evaluate, qrels, run, "map", max_memory="1kB", progress=look)
+    refusal(rf.evaluate, qrels, run, "map", max_memory="60kB", progress=look)
 
 
 @pytest.mark.parametrize("layout", ["sorted", "scattered"])
@@ -266,7 +265,7 @@ def test_values_that_vanish_are_an_error(
 ) -> None:
     set_scratch(tmp_path)
     qrels, run = (layouts(side)[layout] for side in shop_like())
-    options = {"max_memory": "1kB", "progress": lose(tmp_path, "rankframe-*/values-*")}
+    options = {"max_memory": "60kB", "progress": lose(tmp_path, "rankframe-*/values-*")}
     refusal(rf.evaluate, qrels, run, "map", output=tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 

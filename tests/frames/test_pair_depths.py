@@ -54,14 +54,14 @@ def by_contributions(a: Scores, b: Scores, ties: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("ties", ["w", "a", "b"])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(a=EITHER, b=EITHER)
 def test_agreement_by_contributions(ties: str, a: Scores, b: Scores) -> None:
     expected = by_contributions(a, b, ties).tolist()
     assert column(a, b, f"agreement_{ties}") == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(EITHER, EITHER)
 def test_without_ties_all_treatments_agree(a: Scores, b: Scores) -> None:
     a, b = ({doc: -float(at) for at, doc in enumerate(broken(side))} for side in (a, b))

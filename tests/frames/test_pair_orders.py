@@ -51,7 +51,7 @@ def counted(a: Scores, b: Scores, missing: str, k: int | None) -> dict[str, dict
 
 @pytest.mark.parametrize("k", [None, 2, 5])
 @pytest.mark.parametrize("missing", ["shared", "bottom"])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(a=EITHER, b=EITHER)
 def test_every_count_by_a_look_at_each_pair(
     missing: Any, k: int | None, a: Scores, b: Scores
@@ -65,7 +65,7 @@ def test_every_count_by_a_look_at_each_pair(
         assert {name: row[f"{name}{end}"] for name in COUNTS} == of
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(EITHER, EITHER)
 def test_ranks_among_the_compared_share_the_mean_of_their_places(a: Scores, b: Scores) -> None:
     frame = frame_of(a, b)

@@ -218,7 +218,7 @@ _scores = st.one_of(
 _docs = st.one_of(st.integers(0, 20).map(str), st.text(min_size=1, max_size=3))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.dictionaries(st.tuples(st.sampled_from("pqrst"), _docs), _scores, min_size=1, max_size=40),
     st.sampled_from(["doc_desc", "doc_asc", "as_given"]),
@@ -228,7 +228,7 @@ def test_any_run_is_ranked_as_sorted_ranks_it(scores: dict[Any, float], ties: st
     assert _ranks(_frame(rows), ties) == _sorted_ranks(rows, ties)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["doc_desc", "doc_asc", "as_given"]))
 def test_scores_that_differ_in_their_last_bits_are_told_apart_among_many_queries(
     seed: int, ties: str

@@ -208,7 +208,7 @@ def rbo_by_definition(x: list[str], y: list[str], p: float, what: str, k: int = 
     return (1 - p) / p * seen + final * p**l
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(rankings, rankings, ps)
 def test_rbo_with_broken_ties(a: Scores, b: Scores, p: float) -> None:
     x, y = broken(a), broken(b)
@@ -220,7 +220,7 @@ def test_rbo_with_broken_ties(a: Scores, b: Scores, p: float) -> None:
     assert agreements(a, b, expected) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(rankings, rankings, ps)
 def test_at_k_the_lists_are_known_to_depth_k(a: Scores, b: Scores, p: float) -> None:
     x, y = broken(a), broken(b)
@@ -232,7 +232,7 @@ def test_at_k_the_lists_are_known_to_depth_k(a: Scores, b: Scores, p: float) -> 
     assert agreements(a, b, expected) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(rankings, rankings, ps)
 def test_ties_mean_is_the_mean_over_all_orders_of_the_ties(a: Scores, b: Scores, p: float) -> None:
     both = list(itertools.product(orders(a), orders(b)))
@@ -294,7 +294,7 @@ def rbo_with_ties(
 
 
 @pytest.mark.parametrize("ties", ["w", "a", "b"])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(a=st.one_of(rankings, deep), b=st.one_of(rankings, deep), p=ps)
 def test_ties_by_their_contributions(ties: str, a: Scores, b: Scores, p: float) -> None:
     expected = {
@@ -305,7 +305,7 @@ def test_ties_by_their_contributions(ties: str, a: Scores, b: Scores, p: float) 
     assert agreements(a, b, expected) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.one_of(rankings, deep), st.one_of(rankings, deep), ps)
 def test_what_bounds_what(a: Scores, b: Scores, p: float) -> None:
     names = [

@@ -64,7 +64,7 @@ def same(found: float | None, expected: float | None) -> bool:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("missing", ["shared", "bottom"])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(a=st.one_of(rankings, deep), b=st.one_of(rankings, deep), k=st.sampled_from([None, 2, 5]))
 def test_correlations_agree_with_scipy(missing: str, a: Scores, b: Scores, k: int | None) -> None:
     x, y = compared(a, b, missing, k)
@@ -97,7 +97,7 @@ def test_equal_scores_correlate_with_nothing() -> None:
 
 
 @pytest.mark.parametrize("missing", ["shared", "bottom"])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(a=rankings, b=rankings, k=st.sampled_from([None, 2, 4]))
 def test_pairs_one_by_one(missing: str, a: Scores, b: Scores, k: int | None) -> None:
     x, y = compared(a, b, missing, k)

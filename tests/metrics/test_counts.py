@@ -41,7 +41,7 @@ def test_values_by_hand(metric: str, expected: float) -> None:
     assert value(metric, LIST, MISSING) == about(expected)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_values_by_definition(case: Case) -> None:
     case.assert_defined_as(

@@ -149,7 +149,7 @@ def share(value: float, ideal: float) -> float:
     return value / ideal if ideal else 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_values_by_definition(case: Case) -> None:
     case.assert_defined_as(

@@ -84,7 +84,7 @@ def fall_out_at_3(ranking: Ranking) -> float | None:
     return sum(others[:3]) / sum(others) if any(others) else None
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_values_by_definition(case: Case) -> None:
     case.assert_defined_as(

@@ -88,7 +88,7 @@ def yaap(ranking: Ranking) -> float:
     return math.log((1 + total) / (1 + ranking.relevant_total - total))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_values_by_definition(case: Case) -> None:
     case.assert_defined_as(

@@ -66,7 +66,7 @@ def scaled(ranking: Ranking, k: int) -> float:
     return found / most if most else 0.0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(cases())
 def test_values_by_definition(case: Case) -> None:
     case.assert_defined_as(

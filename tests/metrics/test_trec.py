@@ -125,7 +125,7 @@ def residual(ranking: Ranking) -> float:
     return 0.9**n + 0.1 * sum(0.9**i for i in unjudged) if unjudged else 0.0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(cases())
 def test_what_trec_eval_9_lacks_is_as_defined(case: Case) -> None:
     case.assert_defined_as(

@@ -71,13 +71,13 @@ def _logged(label: str, value: float) -> float:
     return log(max(value, 1e-5)) if label.startswith("gm_") else value
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(cases(), st.integers(1, 3))
 def test_same_values_as_trec_eval_9_at_every_level(case: Case, level: int) -> None:
     assert_same(values(case, IN_9, level=level), oracle(case, IN_9, level))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(cases(), st.integers(1, 2))
 def test_same_values_of_judged_documents_only(case: Case, level: int) -> None:
     ours = values(case, IN_9, level=level, judged_only=True)
@@ -165,7 +165,7 @@ DEFINITIONS: dict[str, Callable[[Ranking], float]] = {
 }
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(cases(), st.integers(1, 3))
 def test_what_version_10_has_is_what_its_definition_says(case: Case, level: int) -> None:
     graded = ["dcg", "ideal_dcg", "rbp", "rbp_resid", "unj"]

@@ -146,7 +146,7 @@ def hostile_texts(draw: st.DrawFn) -> tuple[bytes, Kind]:
     return content, role
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(hostile_texts(), st.booleans(), st.booleans())
 def test_as_a_table_a_text_is_read_as_its_lines_are(
     text: tuple[bytes, Kind], told: bool, whole: bool
