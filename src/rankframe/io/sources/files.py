@@ -121,7 +121,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         raise request.unreadable(f"its method read fails ({error})", NO_SOURCE[1]) from error
     if limit is not None and is_large([io.BytesIO(content)], limit):
         folder = KeptFolder()
-        path = saved(content, file, folder)
+        path = saved(file, folder.path / "input", content)
         del content
         form = by_beginning(beginning_of(path).head) or TREC
         large = spooled(form, [path], [name], request, folder)
