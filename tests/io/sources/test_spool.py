@@ -128,10 +128,10 @@ def test_tables_with_other_columns_are_left_to_who_reads_them_whole(tmp_path: Pa
     assert not is_spooled(open_path(str(tmp_path / "*.csv"), InputRequest("run", "runs", limit=1)))
 
 
-@pytest.mark.parametrize("header", ['query_id,"doc\nid",score', "1,2,3"])
+@pytest.mark.parametrize("header", ['query_id,"doc\nid",score\n', ""])
 def test_tables_without_a_header_on_one_line_are_read_whole(header: str, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
-    path.write_text(f"{header}\n" + "".join(f"{n // 3},{n},{n % 3 + 1}\n" for n in range(300)))
+    path.write_text(header + "".join(f"{n // 3},{n},{n % 3 + 1}\n" for n in range(300)))
     assert not is_spooled(open_path(str(path), InputRequest("run", "run.csv", limit=1)))
 
 
