@@ -19,6 +19,7 @@ from rankframe.core.columns import (
     RELEVANCE,
     SCORE,
     SYNONYMS,
+    plain_name,
 )
 from rankframe.core.errors import OptionError, UnreadableInputError
 from rankframe.core.messages import number_of, shown
@@ -38,9 +39,13 @@ NO_SOURCE = (
     "For plain Python lists see rankframe.from_lists, for matrices rankframe.from_topk",
 )
 _SAMPLE = 20
-_NAMES = (
-    {QUERY, *SYNONYMS[QUERY]},
-    {DOC, *SYNONYMS[DOC], *LIST_SYNONYMS[DOC], *chain(*LIST_SYNONYMS_OF.values())},
+# Plain names of columns of queries, and of documents or lists of them.
+_NAMES = tuple(
+    set(map(plain_name, names))
+    for names in (
+        (QUERY, *SYNONYMS[QUERY]),
+        (DOC, *SYNONYMS[DOC], *LIST_SYNONYMS[DOC], *chain(*LIST_SYNONYMS_OF.values())),
+    )
 )
 
 
@@ -65,10 +70,15 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
             f"{shown(odd[0])} to {shown(source[odd[0]])}",
             _FORMS,
         )
-    keys = {key.lower() for key in source if isinstance(key, str)}
-    if all(keys & names for names in _NAMES):
+    if all(id_columns(source)):
         return RawTable(_make_table(pl.DataFrame, dict(source), request, strict=False).lazy())
     return _read_lists(source, request)
+
+
+def id_columns(names: Iterable[Any]) -> list[bool]:
+    """Tell whether some of these are names of columns with queries, and with documents."""
+    plain = {plain_name(name) for name in names if isinstance(name, str)}
+    return [bool(plain & known) for known in _NAMES]
 
 
 def ranking_by_query(source: Any, name: str) -> Any:

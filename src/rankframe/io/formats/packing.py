@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -32,8 +33,8 @@ class Packing:
     name: str
     ending: str
     begins: bytes
-    read: Callable[[IO[bytes]], IO[bytes]]
-    write: Callable[[IO[bytes]], IO[bytes]]
+    read: Callable[[IO[bytes]], Any]
+    write: Callable[[IO[bytes]], Any]
 
 
 def _unpack_zstd(file: IO[bytes]) -> IO[bytes]:
@@ -55,15 +56,9 @@ def _pack_gzip(file: IO[bytes]) -> Any:
 
 
 PACKINGS = (
-    Packing("gzip", ".gz", b"\x1f\x8b", cast("Any", gzip.open), _pack_gzip),
+    Packing("gzip", ".gz", b"\x1f\x8b", gzip.open, _pack_gzip),
     Packing("zstd", ".zst", b"\x28\xb5\x2f\xfd", _unpack_zstd, _pack_zstd),
-    Packing(
-        "bzip2",
-        ".bz2",
-        b"BZh",
-        cast("Any", bz2.open),
-        lambda file: cast("Any", bz2.BZ2File(file, "wb")),
-    ),
+    Packing("bzip2", ".bz2", b"BZh", bz2.open, partial(bz2.open, mode="wb")),
 )
 # Compressions that polars decompresses as it reads text.
 NATIVE = ("gzip", "zstd")
@@ -72,10 +67,7 @@ ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 def packing_of(head: bytes) -> Packing | None:
     """Return the compression of content that begins like this."""
-    for packing in PACKINGS:
-        if head.startswith(packing.begins):
-            return packing
-    return None
+    return next((packing for packing in PACKINGS if head.startswith(packing.begins)), None)
 
 
 def by_name(path: str | Path) -> Packing | None:
@@ -109,13 +101,18 @@ def read_until(file: IO[bytes], limit: int | None) -> bytes:
 
 
 @contextmanager
-def opened(file: str) -> Iterator[IO[bytes]]:
-    """Open a file, decompressed as it is read."""
-    with Path(file).open("rb") as raw:
-        packing = packing_of(raw.read(_LONGEST))
-        raw.seek(0)
-        with nullcontext(raw) if packing is None else packing.read(raw) as text:
-            yield text
+def opened(file: str | IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open a file, decompressed as it is read; an open file is at its start again afterwards."""
+    if not isinstance(file, str):
+        yield file
+        file.seek(0)
+        return
+    packing = _packing_at(file)
+    with (
+        Path(file).open("rb") as raw,
+        nullcontext(raw) if packing is None else packing.read(raw) as text,
+    ):
+        yield text
 
 
 class Beginning(NamedTuple):
@@ -126,18 +123,15 @@ class Beginning(NamedTuple):
 
 
 def beginning_of(file: str | IO[bytes], size: int = 4096) -> Beginning:
-    """Read the beginning of a file."""
-    if not isinstance(file, str):
-        head = file.read(size)
-        file.seek(0)
-        return Beginning(head, None)
-    with Path(file).open("rb") as raw:
-        packing = packing_of(raw.read(_LONGEST))
-        raw.seek(0)
-        if packing is None:
-            return Beginning(raw.read(size), None)
-        with packing.read(raw) as text:
-            return Beginning(text.read(size), packing)
+    """Read the beginning of a file; an open file is not packed."""
+    packing = _packing_at(file) if isinstance(file, str) else None
+    with opened(file) as text:
+        return Beginning(text.read(size), packing)
+
+
+def _packing_at(path: str) -> Packing | None:
+    with Path(path).open("rb") as raw:
+        return packing_of(raw.read(_LONGEST))
 
 
 def unpacked(content: bytes, name: str) -> io.BytesIO:
@@ -164,7 +158,7 @@ def without_packing(
 
     If one is compressed in another way, the decompressed contents of all files; else their paths.
     """
-    packings = (beginning_of(file, 0).packing for file in files)
+    packings = map(_packing_at, files)
     if all(packing is None or packing.name in readable for packing in packings):
         return list(files)
     return [unpacked(Path(file).read_bytes(), file) for file in files]

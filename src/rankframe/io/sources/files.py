@@ -234,9 +234,6 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
     ]
     if len(opened) == 1:
         return opened[0]
-    if any(table.by_query is not None for table in opened):
-        problem = "several files of which some are objects of JSON, by query"
-        raise request.unreadable(problem, "Give one of them")
     frame = pl.concat([table.frame for table in opened], how="vertical_relaxed")
     return opened[0]._replace(frame=frame)
 

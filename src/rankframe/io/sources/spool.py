@@ -314,7 +314,7 @@ def _json_reader(
         if types is not None:
             return pl.scan_ndjson(io.BytesIO(block), schema=types).collect()
         try:
-            return open_json_lines([io.BytesIO(block)], "").collect()
+            return open_json_lines([io.BytesIO(block)], [""]).collect()
         except MalformedLineError:
             refuse()
 
