@@ -96,7 +96,9 @@ def from_lists(
     relevant = run.with_row_index("row").join(truth, on=[QUERY, DOC], how="semi")["row"]
     listed = elements.filter(pl.Series(judged))
     if no_overlap == "error" and not len(relevant) and len(listed) and len(in_truth):
-        raise NoOverlapError(DOC, *map(_examples, (listed, in_truth)))
+        raise NoOverlapError(
+            DOC, *(sorted(ids.head(_SAMPLE).unique())[:3] for ids in (listed, in_truth))
+        )
     judged[relevant.to_numpy()] = False
     rest = _unique(run.select(QUERY, DOC).filter(pl.Series(judged)))
     qrels = pl.concat([truth, rest.with_columns(pl.lit(0.0).alias(RELEVANCE))])
@@ -189,20 +191,16 @@ def _is_one_for_all(truth: GroundTruth, ranked: RankedLists) -> bool:
 
 def _refuse_floats_beside_whole(lists: Sequence[Any], ground_truth: GroundTruth) -> None:
     """Refuse elements that are equal as numbers and different as text: 1.0 and 1."""
-    truths = (
-        list(ground_truth.values()) if isinstance(ground_truth, Mapping) else list(ground_truth)
-    )
+    truths = ground_truth.values() if isinstance(ground_truth, Mapping) else ground_truth
     nested = [truth for truth in truths if _is_list(truth)]
     truth_elements = chain.from_iterable(nested) if nested else ground_truth
     kinds = [set(map(type, side)) for side in (chain.from_iterable(lists), truth_elements)]
-    floats, whole = (
-        [any(issubclass(kind, number) and kind is not bool for kind in side) for side in kinds]
-        for number in ((float, np.floating), (int, np.integer))
-    )
-    for left, right, names in ((0, 1, _SIDES), (1, 0, _SIDES[::-1])):
-        if floats[left] and not floats[right] and whole[right]:
+    floats = [any(issubclass(kind, float | np.floating) for kind in side) for side in kinds]
+    whole = [any(issubclass(kind, int | np.integer) for kind in side - {bool}) for side in kinds]
+    for side, (name, other) in enumerate((_SIDES, _SIDES[::-1])):
+        if floats[side] and not floats[1 - side] and whole[1 - side]:
             raise OptionError(
-                f"{names[0]} has floats where {names[1]} has whole numbers: as text, '1.0' is not "
+                f"{name} has floats where {other} has whole numbers: as text, '1.0' is not "
                 "'1'. Write them alike, or pass key, such as lambda element: str(int(element))."
             )
 
@@ -273,10 +271,6 @@ def _unique(frame: pl.DataFrame) -> pl.DataFrame:
     if not len(possible_duplicates(frame)):
         return frame
     return frame.unique([QUERY, DOC], maintain_order=True)
-
-
-def _examples(elements: pl.Series) -> list[str]:
-    return sorted(elements.head(_SAMPLE).unique())[:3]
 
 
 def from_relevance(
@@ -365,15 +359,13 @@ def _totals(total: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArra
         return relevant
     try:
         totals = np.asarray(total)
-        totals = totals.astype(np.int64, casting="safe" if totals.dtype.kind in "iub" else "no")
-        if np.asarray(total).dtype.kind == "b":
-            raise TypeError
-    except (TypeError, ValueError):
-        wrong = f"total must be a whole number, or one per row, not {shown(total)}."
-        raise OptionError(wrong) from None
+    except ValueError:  # rows of different lengths
+        totals = np.array(None)
+    if totals.dtype.kind not in "iu":
+        raise OptionError(f"total must be a whole number, or one per row, not {shown(total)}.")
     if totals.ndim > 1 or (totals.ndim == 1 and len(totals) != len(relevant)):
         raise OptionError(f"total is of shape {totals.shape}, for {len(relevant):,} rows.")
-    totals = np.broadcast_to(totals, relevant.shape)
+    totals = np.broadcast_to(totals.astype(np.int64), relevant.shape)
     few = totals < relevant
     if few.any():
         row = int(np.argmax(few))
