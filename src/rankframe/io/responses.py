@@ -15,9 +15,9 @@ from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import shown
 from rankframe.io.column_names import SIDES, names_in
 from rankframe.io.formats.json_text import responses_in
-from rankframe.io.formats.packing import read_until, unpacked, without_packing
+from rankframe.io.formats.packing import LINE, read_until, unpacked, without_packing
 from rankframe.io.formats.registry import reading
-from rankframe.io.formats.responses import LINE, error_in, is_by_query, read_responses, shape_of
+from rankframe.io.formats.responses import error_in, is_by_query, read_responses, shape_of
 from rankframe.io.opening import Columns, Source, describe, open_table
 from rankframe.io.python_objects import read_texts
 from rankframe.io.raw_table import InputRequest

@@ -8,7 +8,6 @@ The content decides, whatever the name of the file. If a whole text is one value
 from __future__ import annotations
 
 import glob as globbing
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +21,16 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.core.messages import Option, listing, shorten
-from rankframe.io.formats.packing import held_bytes, opened, read_until, unpacked
-from rankframe.io.formats.responses import (
+from rankframe.io.formats.packing import (
     LINE,
+    NUMBER,
+    held_bytes,
+    opened,
+    read_until,
+    scan_lines,
+    unpacked,
+)
+from rankframe.io.formats.responses import (
     Shape,
     error_in,
     is_by_query,
@@ -39,7 +45,6 @@ from rankframe.io.raw_table import InputRequest, RawTable, read_tables
 Found: TypeAlias = pl.DataFrame | pl.LazyFrame | Mapping[str, Any]
 Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
 
-_NUMBER = "_number"
 _SAMPLE = 20  # lines, or elements, that show what all are
 _LONGEST = 1 << 25  # bytes of these lines
 _ERROR = 3  # an error of an engine has a status and headers beside it, but no more
@@ -157,7 +162,7 @@ class _Reader:
             ]
         shape = shape_of(responses, request.user_names)
         if shape is not None:
-            texts = pl.concat([_scan_lines(file) for file in files])
+            texts = pl.concat([scan_lines(file) for file in files])
             return read_responses(texts, shape, request.name, self.queries, inside=inside)
         if all(error_in(value) for value in values):
             raise self._engine_error(first)
@@ -382,15 +387,10 @@ def _quoted(column: str) -> pl.Expr:
     return encoded.str.strip_prefix('{"_":').str.strip_suffix("}")
 
 
-def _scan_lines(file: str | IO[bytes], number: str | None = None) -> pl.LazyFrame:
-    source = io.BytesIO(file.getvalue()) if isinstance(file, io.BytesIO) else file
-    return pl.scan_lines(source, name=LINE, row_index_name=number, glob=False)
-
-
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
     """Name the first line that is no object."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
-    lines = _scan_lines(file, _NUMBER).filter(full)
+    lines = scan_lines(file).filter(full)
     # allowed: until the first that is wrong, to say so
     for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, read_tables(lines))):
         try:
@@ -411,7 +411,7 @@ def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -
     """
     keys = [json.dumps(column, ensure_ascii=False) for column in columns]
     often = [pl.col(LINE).str.count_matches(key, literal=True) > 1 for key in keys]
-    lines = _scan_lines(file, _NUMBER).filter(pl.any_horizontal(often))
+    lines = scan_lines(file).filter(pl.any_horizontal(often))
     suspects = lines.collect(engine="streaming")
     bare = suspects[LINE].str.strip_chars().str.strip_prefix("{").str.strip_suffix("}")
     for _ in range(_DEEPEST):  # from the innermost on
@@ -423,6 +423,6 @@ def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -
         escaped = "".join(c if c.isalnum() or c in '_"' else f"\\x{{{ord(c):x}}}" for c in key)
         twice = suspects.filter(bare.str.count_matches(rf"{escaped}\s*:") > 1)
         if twice.height:
-            number, line = twice[_NUMBER][0], twice[LINE][0]
+            number, line = twice[NUMBER][0], twice[LINE][0]
             problem = f"{column!r} is there more than once"
             raise MalformedLineError(name, number + 1, line, problem, twice.height)

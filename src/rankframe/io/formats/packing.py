@@ -17,8 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
+import polars as pl
+
 from rankframe.core.errors import UnreadableInputError
 
+# Columns of a table of lines.
+LINE, NUMBER = "_line", "_number"
 # Of a memory limit, the share of text that is held, and text that is held whatever the limit.
 _HELD, _SMALL = 1 / 8, 1 << 23
 # So much is unpacked at a time, and beyond so much, nothing that grows like this. (Runs and
@@ -149,6 +153,12 @@ def unpacked(content: bytes, name: str) -> io.BytesIO:
                 raise UnreadableInputError(name, problem, "Unpack it into a file, and give that")
     buffer.seek(0)
     return buffer
+
+
+def scan_lines(file: str | IO[bytes]) -> pl.LazyFrame:
+    """Return the lines of a text that polars can decompress, with their numbers, from 0."""
+    source = io.BytesIO(file.getvalue()) if isinstance(file, io.BytesIO) else file
+    return pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False)
 
 
 def without_packing(

@@ -21,8 +21,8 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, SYNONYMS, plain_name
 from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
 from rankframe.core.messages import Option, listing, number_of, shorten
+from rankframe.io.formats.packing import LINE
 
-LINE = "_line"
 _AT, _HIT, _RANK, _SEVERAL = "_at", "_hit", "_rank", "_several"
 _NO_HITS = "without a list of hits: errors"
 Path: TypeAlias = tuple[str, ...]

@@ -39,6 +39,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import number_of
 from rankframe.io.formats.numbers import beyond_float
+from rankframe.io.formats.packing import LINE, NUMBER, scan_lines
 
 Kind = Literal["qrels", "run"]
 T = TypeVar("T", pl.Series, pl.Expr)
@@ -50,8 +51,6 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
     "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
 }
 NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
-# Columns of a table of lines.
-LINE, NUMBER = "_line", "_number"
 _TAG = 5
 _GAP = "_gap"
 NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
@@ -158,9 +157,7 @@ def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
 
 def _scan(source: str | IO[bytes]) -> pl.LazyFrame:
     """Return the lines of a text with their numbers, from 0, without white space around."""
-    source = io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else source
-    lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False)
-    return lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
+    return scan_lines(source).with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
 
 
 def _no_comment(role: Kind | None) -> pl.Expr:

@@ -28,7 +28,7 @@ from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, is_text
 from rankframe.core.options import reached_with, storage_options
 from rankframe.io.formats import packing, registry
-from rankframe.io.formats.registry import PARQUET, READ_ERRORS, TREC, Files
+from rankframe.io.formats.registry import PARQUET, READ_ERRORS, TREC, Files, Format
 from rankframe.io.python_objects import NO_SOURCE
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.remote import STORES, Remote, explained, polars_arguments, scheme_of
@@ -69,20 +69,31 @@ def open_path(path: str, request: InputRequest) -> RawTable:
         raise request.empty()
     if not all(sizes.values()):
         folders.refuse_empty_parts(sizes, request.name)
-    beginning = packing.beginning_of(files[0])
-    form = registry.recognise(files[0], beginning, request.name)
+    form = registry.recognise(files[0], packing.beginning_of(files[0]), request.name)
     if form is None:
         raise request.unreadable(
             "its ending is not one that rankframe knows, and neither does it look like one",
             f"It reads {registry.readable()}",
         )
+    return _open_files(form, files, files, request)
+
+
+def _open_files(
+    form: Format,
+    files: list[str],
+    names: list[str],
+    request: InputRequest,
+    folder: KeptFolder | None = None,
+) -> RawTable:
+    """Open files of a format; text that is large for the memory limit, through temporary files.
+
+    `names`: what messages call the files. `folder`: the temporary folder with the files, if any.
+    """
     if request.limit is not None and form is not PARQUET and spool.is_large(files, request.limit):
-        large = spool.spooled(form, files, files, request)
-        if large is not None:
-            return large
-    # Names are given to polars literally: a real file may have brackets in its name.
-    plain = len(files) == 1 and beginning.packing is None
-    return form.open(files if plain else packing.without_packing(files, form.packings), request)
+        table = spool.spooled(form, files, names, request, folder)
+        if table is not None:
+            return table
+    return form.open(packing.without_packing(files, form.packings), request)._replace(files=folder)
 
 
 def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
@@ -99,12 +110,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         path = spool.saved(file, folder.path / "input", content)
         del content
         form = registry.by_beginning(packing.beginning_of(path).head) or TREC
-        large = spool.spooled(form, [path], [name], request, folder)
-        if large is not None:
-            return large
-        return form.open(packing.without_packing([path], form.packings), request)._replace(
-            files=folder
-        )
+        return _open_files(form, [path], [name], request, folder)
     buffer = packing.unpacked(content, name)
     if _is_blank(buffer):
         raise request.empty()
@@ -217,15 +223,9 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
 
 def _matching(place: Remote) -> list[Remote]:
     """Return the files that match an address with a pattern in it."""
-    above = []
-    for part in place.path.split("/"):
-        if _PATTERN.search(part):
-            break
-        above.append(part)
-    else:
-        return []
-    root = replace(place, path="/".join(above))
-    return root.glob(place.path[len(root.path) + 1 :]) if above else []
+    pattern = _PATTERN.search(place.path)
+    folder = place.path[: pattern.start()].rpartition("/")[0] if pattern else ""
+    return replace(place, path=folder).glob(place.path[len(folder) + 1 :]) if folder else []
 
 
 def _no_such_place(place: Remote, name: str) -> UnreadableInputError:
