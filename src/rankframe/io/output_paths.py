@@ -63,7 +63,7 @@ def refuse_taken(
     results: Collection[str] = (),
     overwrite: bool = False,
 ) -> Path | Remote:
-    """Return the place of a folder; refuse one with other content, or that must not be replaced.
+    """Return the place of a folder for results; refuse a folder that must not be replaced.
 
     Args:
         folder: where a result, or a folder of results, is to be.
@@ -98,7 +98,7 @@ def refuse_taken(
 
 
 def _is_known(path: Path | Remote, files: Collection[str], *, inside: bool) -> bool:
-    """Return whether this is one of these files, or a folder with no others inside.
+    """Return whether a path is one of these files or, if `inside`, a folder of these files only.
 
     A folder may be called like one of these files, and holds who knows what.
     """

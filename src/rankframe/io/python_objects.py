@@ -126,7 +126,7 @@ def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
 
 
 def refuse_repeated_names(names: Iterable[Any], what: str) -> None:
-    """Refuse names of queries that are there twice. `what` has the query: a list, or a row."""
+    """Refuse repeated names of queries. `what`: what has a query, a "list" or a "row"."""
     if twice := [name for name, count in Counter(map(str, names)).items() if count > 1]:
         raise OptionError(
             f"queries has {number_of(len(twice), 'name')} more than once, e.g. {twice[0]!r}. "
@@ -181,7 +181,7 @@ def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
 
 
 def _as_ranked(frame: pl.DataFrame, request: InputRequest) -> RawTable:
-    """Return rows in the order of the ranking; as judgments, all are relevant."""
+    """Return ranked rows as a table; as judgments, all documents get grade 1."""
     if request.role == "qrels":
         frame = frame.with_columns(pl.lit(1.0).alias(RELEVANCE))
     return RawTable(frame.lazy(), ranked=True)
@@ -209,13 +209,13 @@ def _make_table(make: Any, values: Any, request: InputRequest, **options: Any) -
 
 
 def _is_scored(value: Any) -> bool:
-    """Return whether this is a document with its score, rather than a list of two documents."""
+    """Return whether a value is a pair of a document and its score, not two documents."""
     pair = isinstance(value, tuple) and len(value) == 2
     return pair and isinstance(value[1], float) and not isinstance(value[0], float)
 
 
 def _read_ids(values: Sequence[Any], request: InputRequest) -> pl.Series:
-    """Return documents as whole numbers if all are, else as text."""
+    """Return ids of documents as integers if all are integers, else as text."""
     kinds = set(map(type, values))
     if kinds == {int}:
         try:

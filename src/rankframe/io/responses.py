@@ -75,7 +75,7 @@ def _names(queries: Iterable[Any]) -> list[str]:
 
 
 def _from_objects(source: Any, request: InputRequest, queries: list[str] | None) -> pl.DataFrame:
-    """Read what a client returned: it is written as JSON again, so that there is one reader."""
+    """Read responses of Python clients: write them as JSON, then read the JSON."""
     source = _plain(source)
     if isinstance(source, Mapping):
         if isinstance(source.get("responses"), list):
@@ -105,7 +105,7 @@ def _from_objects(source: Any, request: InputRequest, queries: list[str] | None)
 
 
 def _plain(response: Any) -> Any:
-    """Return the dict inside a client's own object for a response."""
+    """Return the dict or list inside a client's response object; any other value as it is."""
     for attribute in ("body", "raw_response"):  # of elasticsearch, and of pysolr
         inner = getattr(response, attribute, None)
         if isinstance(inner, Mapping | list):

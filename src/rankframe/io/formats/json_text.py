@@ -59,7 +59,7 @@ _DEEPEST = 64
 
 
 def open_json(files: Files, request: InputRequest) -> RawTable:
-    """Open JSON texts."""
+    """Open texts in JSON or JSON Lines, of any shape that the module describes."""
     content = _Reader(request).read(files)
     if isinstance(content, Mapping):
         return open_python(content, request)
@@ -69,7 +69,10 @@ def open_json(files: Files, request: InputRequest) -> RawTable:
 def responses_in(
     files: Files, request: InputRequest, queries: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Read the hits of the responses in JSON texts. `queries`: their names, in order."""
+    """Read a run from the responses of a search engine in JSON texts.
+
+    `queries` are the names of the queries that the responses answer, in order.
+    """
     hits = _Reader(request, queries).read(files)
     if not isinstance(hits, pl.DataFrame):
         raise request.unreadable("it holds no responses of a search engine")
@@ -117,13 +120,16 @@ def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Read JSON texts of one input. `queries`: the queries that responses answer, in order."""
+    """Read the JSON texts of one input.
+
+    `queries` are the names of the queries that responses answer, in order.
+    """
 
     request: InputRequest
     queries: Sequence[str] | None = None
 
     def read(self, files: Files) -> Found:
-        """Read texts: hits of responses as a frame, and anything else lazily."""
+        """Return a frame of the hits of responses, a dict by query, or any other table lazily."""
         lines, more = _first_lines(files[0])
         if not lines or not lines[0].startswith(("{", "[")):
             return open_json_lines(files, self._names(files))
@@ -177,7 +183,7 @@ class _Reader:
         return open_json_lines(files, self._names(files))
 
     def _document(self, file: str | IO[bytes]) -> Found:
-        """Read a text that is one value."""
+        """Read a text that is one JSON value: an array or an object."""
         limit = self.request.limit
         if limit is None and isinstance(file, str):
             content = unpacked(Path(file).read_bytes(), file).getvalue()
@@ -290,7 +296,10 @@ class _Reader:
         return open_python(columns, self.request).frame
 
     def _refuse_texts(self, value: Any) -> None:
-        """Refuse the corpus or the queries of a collection. `value`: the first row."""
+        """Refuse a file of documents or queries, such as the corpus of a collection.
+
+        `value` is the first row of the file.
+        """
         if self.request.role == "queries" or not isinstance(value, Mapping):
             return
         if value.keys() >= {"_id", "text"} and not any(id_columns(value)):
@@ -314,7 +323,10 @@ def refuse_document(file: str, request: InputRequest) -> None:
 
 
 def _longest(limit: int) -> int:
-    """Return how many bytes a document may have; objects of Python take ten times as many."""
+    """Return the largest size of a JSON value, in bytes, under a memory limit.
+
+    The objects of Python that hold the value take ten times as many bytes.
+    """
     return held_bytes(limit) // 2
 
 
@@ -388,7 +400,7 @@ def _quoted(column: str) -> pl.Expr:
 
 
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
-    """Name the first line that is no object."""
+    """Raise the error for the first line that is no JSON object, if there is one."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
     lines = scan_lines(file).filter(full)
     # allowed: until the first that is wrong, to say so

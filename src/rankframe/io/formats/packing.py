@@ -70,12 +70,12 @@ ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 
 def packing_of(head: bytes) -> Packing | None:
-    """Return the compression of content that begins like this."""
+    """Return the compression of a file that begins with these bytes, or None."""
     return next((packing for packing in PACKINGS if head.startswith(packing.begins)), None)
 
 
 def by_name(path: str | Path) -> Packing | None:
-    """Return the compression of an ending."""
+    """Return the compression that the ending of a path stands for, or None."""
     ending = Path(path).suffix.lower()
     return next((packing for packing in PACKINGS if packing.ending == ending), None)
 
@@ -139,7 +139,7 @@ def _packing_at(path: str) -> Packing | None:
 
 
 def unpacked(content: bytes, name: str) -> io.BytesIO:
-    """Decompress content; refuse what grows like a decompression bomb."""
+    """Decompress the content of a file; refuse a decompression bomb."""
     packing = packing_of(content)
     if packing is None:
         return io.BytesIO(content)

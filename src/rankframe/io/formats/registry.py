@@ -42,7 +42,7 @@ READ_ERRORS = (pl.exceptions.PolarsError, _PANIC, OSError, EOFError, zlib.error,
 
 @dataclass(frozen=True)
 class Format:
-    """A file format."""
+    """Describe a file format: its names, and how to recognise, open and write files."""
 
     name: str
     # the endings by which it is called, the first foremost
@@ -61,7 +61,7 @@ class Format:
 
 
 def by_ending(path: str | Path) -> Format | None:
-    """Return the format of a name, compressed or not."""
+    """Return the format that the ending of a path stands for, also before .gz, or None."""
     name = Path(path)
     ending = name.suffix.lower()
     if ending in ENDINGS:
@@ -70,7 +70,7 @@ def by_ending(path: str | Path) -> Format | None:
 
 
 def by_beginning(head: bytes) -> Format | None:
-    """Return the format of content that begins like this."""
+    """Return the first format whose files begin like these bytes, or None."""
     return next((form for form in FORMATS if form.begins(head)), None)
 
 
@@ -125,7 +125,7 @@ def writable(*, any_table: bool) -> str:
 
 
 def _is_table(look: Format, head: bytes) -> bool:
-    """Return whether a file with an ending of TREC text is surely a table, or JSON."""
+    """Return whether a file is surely CSV, TSV or JSON, although its ending is that of TREC."""
     line, separator = first_line(head), separator_of(head)
     if look is TREC or separator is None:
         return look is not TREC
@@ -282,7 +282,7 @@ _PLAIN = (
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Raise what fails while an input is read as an error that names it."""
+    """Turn errors of reading into an error that names the input."""
     try:
         yield
     except READ_ERRORS as error:

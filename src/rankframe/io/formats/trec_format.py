@@ -90,7 +90,10 @@ def read_trec(
 def read_even(
     source: str | IO[bytes], role: Kind | None, *, whole: bool = False
 ) -> pl.DataFrame | None:
-    """Read a text that is a table; return None if it is not, or has mistakes."""
+    """Read a text whose fields have one separator; return None for any other text.
+
+    The result is also None if a line has a mistake.
+    """
     content = _content(source)
     if content is None:
         return None
@@ -167,7 +170,10 @@ def _no_comment(role: Kind | None) -> pl.Expr:
 
 
 def _wrong_fields(role: Kind) -> pl.Expr:
-    """Return whether a line, of uniform white space, has not the fields of its kind."""
+    """Return whether a line lacks fields of its kind or has too many.
+
+    The line must have single blanks between fields.
+    """
     wrong = pl.col(LINE).str.count_matches(" ", literal=True) != len(FIELDS[role]) - 1
     return wrong & ~_only_followed(pl.col(LINE)) if role == "run" else wrong
 
@@ -215,7 +221,7 @@ def read_lines(
 
 
 def _numbers(texts: T, role: Kind, *, whole: bool) -> T:
-    """Return scores or grades as numbers; null where a text is none."""
+    """Parse scores or grades; text that is no number becomes null."""
     if whole and role == "qrels":
         return whole_grades(texts)
     return texts.cast(pl.Float64, strict=False)
@@ -328,7 +334,7 @@ def _kind_of(first_line: str) -> Kind:
 
 
 def _only_followed(line: pl.Expr) -> pl.Expr:
-    """Return whether a line of a run is only followed by words.
+    """Return whether a line of a run has all its fields and then more words.
 
     If an id has a blank, the field of the rank is a word, or that of the tag is a number.
     """

@@ -122,7 +122,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
 
 
 def _is_blank(buffer: io.BytesIO) -> bool:
-    """Return whether there is nothing to read, without a copy of it."""
+    """Return whether a buffer holds only white space, without copying a large buffer."""
     content = buffer.getbuffer()
     return not content or (bytes(content[: packing.STEP]).isspace() and buffer.getvalue().isspace())
 
@@ -151,7 +151,7 @@ def trec_texts(source: object) -> Files | None:
 
 
 def files_at(path: str) -> list[str]:
-    """Return the file of this very name, or the matches of a pattern."""
+    """Return the file with this name, or else the files that match it as a pattern."""
     return [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
 
 
@@ -239,7 +239,7 @@ def _no_such_place(place: Remote, name: str) -> UnreadableInputError:
 
 
 def scan_files(files: Sequence[Remote]) -> pl.LazyFrame:
-    """Scan Parquet files; bytes that are not needed are not fetched."""
+    """Scan Parquet files at addresses; only the needed bytes are fetched."""
     with reached_with(files[0].options):  # as when they were found
         arguments = polars_arguments(files[0].scheme)
     return pl.scan_parquet([str(file) for file in files], glob=False, **arguments)
