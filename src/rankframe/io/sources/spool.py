@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, NoReturn, TypeAlias
@@ -39,8 +39,10 @@ _TIMES, _MOST_TIMES = 20, 1032
 
 _STEP = 1 << 20
 _JSON, _WITH_QUOTES = ("JSON", "JSON Lines"), ("CSV", "TSV")
+Types: TypeAlias = Mapping[str, pl.DataType]
+Columns: TypeAlias = tuple[tuple[str, pl.DataType], ...]
 # Reads a block of whole lines, with the types of the whole text once these are known.
-ReadBlock: TypeAlias = Callable[[bytes, pl.Schema | None], pl.DataFrame]
+ReadBlock: TypeAlias = Callable[[bytes, Types | None], pl.DataFrame]
 
 
 def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
@@ -75,49 +77,51 @@ def spooled(
     `names`: what messages call the files. `folder`: where they lie, if that is a temporary one.
     """
     folder = folder or KeptFolder()
-    parts: list[Path] = []
+    spools: list[_Spool] = []
     try:
         if form.name in _JSON:
             for file, name in zip(files, names, strict=True):
                 refuse_document(file, replace(request, name=name))
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             called = replace(request, name=name)
-            parts_of_file = _in_parts(file, form, called, folder.path / f"{number:05}")
-            if not parts_of_file or (
-                parts and form is not TREC and not _same_columns(parts[-1], parts_of_file[-1])
-            ):
-                return None  # read whole, the files give a table or the error that fits
-            parts += parts_of_file
-        with room_for(folder.path):
-            frame = pl.scan_parquet(_alike(parts), glob=False)
-        return RawTable(frame, untyped=form is not TREC, files=folder)
+            spool = _spool_file(file, form, called, folder.path / f"{number:05}")
+            if spool is None:
+                return None
+            spools.append(spool)
+        types = [spool.types() for spool in spools]
+        alike = all(columns == types[0] for columns in types)
+        if not alike and form is not TREC:
+            return None  # read whole, the files give a table or the error that fits
+        if alike:  # one scan, of which any stretch of rows can be read alone
+            frame = _scan([path for spool in spools for path in spool.paths], types[0])
+        else:
+            frames = [_scan(spool.paths, spool.types()) for spool in spools]
+            frame = pl.concat(frames, how="diagonal_relaxed")
+        return RawTable(frame, seekable=alike, untyped=form is not TREC, files=folder)
     except BaseException:
         folder.remove()
         raise
 
 
-def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
+def _spool_file(file: str, form: Format, request: InputRequest, folder: Path) -> _Spool | None:
     """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
     limit, quotes = request.limit or 0, form.name in _WITH_QUOTES
     with room_for(folder.parent):
         folder.mkdir()
     first = next(_blocks(file, request.name, limit, quotes=quotes), b"")
     read = _reader_of(file, form, request, folder, first)
-    if read is None:
-        return None
-    parts = _Parts(folder, int(limit * _PART))
-    for block in _blocks(file, request.name, limit, quotes=quotes):
-        parts.add(read(block, None))
-    if types := parts.changed_types():
-        parts = _Parts(folder, int(limit * _PART))
+    types = None
+    while read is not None:
+        spool = _Spool(folder, int(limit * _PART))
         for block in _blocks(file, request.name, limit, quotes=quotes):
-            parts.add(read(block, types))
-    parts.flush()
-    if form is TREC and len({RANK in dict(columns) for columns in parts.schemas}) > 1:
-        # A rank that is no number says that none of them are ranks.
-        for path in parts.paths:
-            _rewrite(path, lambda table: table.drop(RANK, strict=False))
-    return parts.paths
+            spool.add(read(block, types))
+        spool.flush()
+        types = spool.types()
+        if form is TREC and any(RANK not in dict(columns) for columns in spool.schemas):
+            types.pop(RANK, None)  # a rank that is no number says that none of them are ranks
+        if not spool.differs_from(types):
+            return spool if spool.paths else None
+    return None
 
 
 def _reader_of(
@@ -148,15 +152,15 @@ def _reader_of(
     return None
 
 
-class _Parts:
-    """Collect tables in order, and write several of them to each file."""
+class _Spool:
+    """Collect the tables of one text in order, and write several of them to each file."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self._folder, self._most, self._size = folder, size, 0
         self._tables: list[pl.DataFrame] = []
         self.paths: list[Path] = []
         # the names and types of the columns of the tables, each combination once
-        self.schemas: dict[tuple[tuple[str, pl.DataType], ...], None] = {}
+        self.schemas: dict[Columns, None] = {}
 
     def add(self, table: pl.DataFrame) -> None:
         """Add a table; a table without columns is left out."""
@@ -175,38 +179,24 @@ class _Parts:
                 _write(pl.concat(self._tables, how="diagonal_relaxed"), self.paths[-1])
             self._tables, self._size = [], 0
 
-    def changed_types(self) -> pl.Schema | None:
-        """Return the types of the columns if the tables differ in them, else None.
-
-        A column that has text in one table must be read as text in all of them.
-        """
+    def types(self) -> dict[str, pl.DataType]:
+        """Return the columns of all tables, each with a type that can hold all of its values."""
         empty = [pl.DataFrame(schema=dict(columns)) for columns in self.schemas]
-        whole = pl.concat(empty or [pl.DataFrame()], how="diagonal_relaxed").schema
-        kinds = (column for columns in self.schemas for column in columns)
-        return whole if any(kind not in (pl.Null, whole[name]) for name, kind in kinds) else None
+        return dict(pl.concat([*empty, pl.DataFrame()], how="diagonal_relaxed").schema)
+
+    def differs_from(self, types: Types) -> bool:
+        """Return whether a table has a column that is not of these types, and not only nulls."""
+        columns = (column for columns in self.schemas for column in columns)
+        return any(kind not in (pl.Null, types.get(name)) for name, kind in columns)
+
+
+def _scan(paths: list[Path], types: Types) -> pl.LazyFrame:
+    """Scan Parquet files; a column that a file lacks is null in its rows."""
+    return pl.scan_parquet(paths, schema=types, missing_columns="insert", glob=False)
 
 
 def _write(table: pl.DataFrame, path: Path) -> None:
     table.write_parquet(path, compression="lz4", statistics=False)
-
-
-def _rewrite(path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
-    _write(change(pl.read_parquet(path, glob=False, memory_map=False)), path)
-
-
-def _alike(parts: Sequence[Path]) -> list[Path]:
-    """Rewrite files so that all have the columns and types of their concatenation."""
-    schemas = [pl.read_parquet_schema(path) for path in parts]
-    empty = {tuple(schema.items()): pl.DataFrame(schema=schema) for schema in schemas}
-    whole = pl.concat(empty.values(), how="diagonal_relaxed")
-    for path, schema in zip(parts, schemas, strict=True):
-        if schema != whole.schema:
-            _rewrite(path, lambda table: pl.concat([whole, table], how="diagonal_relaxed"))
-    return list(parts)
-
-
-def _same_columns(first: Path, second: Path) -> bool:
-    return pl.read_parquet_schema(first) == pl.read_parquet_schema(second)
 
 
 def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes]:
@@ -266,9 +256,9 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
 def _trec_reader(role: Kind | None, refuse: Callable[[], NoReturn]) -> ReadBlock:
     """Return the reader of TREC text; `refuse` raises the error for a mistake in the text."""
 
-    def read(block: bytes, types: pl.Schema | None) -> pl.DataFrame:
+    def read(block: bytes, types: Types | None) -> pl.DataFrame:
         nonlocal role
-        exact = types is not None  # then floats cannot hold some scores, and all stay text
+        exact = types is not None and types.get(SCORE) == pl.String  # floats cannot hold them
         table = None if exact else read_even(io.BytesIO(block), role)
         if table is None:
             table = read_lines(io.BytesIO(block), role, exact=exact)
@@ -276,7 +266,7 @@ def _trec_reader(role: Kind | None, refuse: Callable[[], NoReturn]) -> ReadBlock
             refuse()
         if table.width:
             role = "run" if SCORE in table.columns else "qrels"
-        return table
+        return table if types is None else table.select(filter(types.__contains__, table.columns))
 
     return read
 
@@ -291,7 +281,7 @@ def _table_reader(open_block: Callable[[bytes], RawTable], first: bytes) -> Read
         return None
     header = b""
 
-    def read(block: bytes, types: pl.Schema | None) -> pl.DataFrame:  # noqa: ARG001
+    def read(block: bytes, types: Types | None) -> pl.DataFrame:  # noqa: ARG001
         nonlocal header
         table = open_block(header + block).frame.collect()
         header = first[:end]  # which the first block has itself
@@ -308,7 +298,7 @@ def _json_reader(
     `refuse` raises the error for a malformed line.
     """
 
-    def read(block: bytes, types: pl.Schema | None) -> pl.DataFrame:
+    def read(block: bytes, types: Types | None) -> pl.DataFrame:
         if not block.strip():
             return pl.DataFrame()
         if types is not None:
