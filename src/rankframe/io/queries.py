@@ -47,10 +47,12 @@ class Averaged(Protocol):
     @property
     def label(self) -> str:
         """Return the name of the metric."""
+        ...
 
     @property
     def average(self) -> Average:
         """Return the kind of average."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -179,10 +179,10 @@ class _Spool:
                 _write(pl.concat(self._tables, how="diagonal_relaxed"), self.paths[-1])
             self._tables, self._size = [], 0
 
-    def types(self) -> dict[str, pl.DataType]:
+    def types(self) -> pl.Schema:
         """Return the columns of all tables, each with a type that can hold all of its values."""
         empty = [pl.DataFrame(schema=dict(columns)) for columns in self.schemas]
-        return dict(pl.concat([*empty, pl.DataFrame()], how="diagonal_relaxed").schema)
+        return pl.concat([*empty, pl.DataFrame()], how="diagonal_relaxed").schema
 
     def differs_from(self, types: Types) -> bool:
         """Return whether a table has a column that is not of these types, and not only nulls."""
