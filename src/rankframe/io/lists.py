@@ -96,7 +96,9 @@ def from_lists(
     relevant = run.with_row_index("row").join(truth, on=[QUERY, DOC], how="semi")["row"]
     listed = elements.filter(pl.Series(judged))
     if no_overlap == "error" and not len(relevant) and len(listed) and len(in_truth):
-        raise NoOverlapError(DOC, *map(_examples, (listed, in_truth)))
+        raise NoOverlapError(
+            DOC, *(sorted(ids.head(_SAMPLE).unique())[:3] for ids in (listed, in_truth))
+        )
     judged[relevant.to_numpy()] = False
     rest = _unique(run.select(QUERY, DOC).filter(pl.Series(judged)))
     qrels = pl.concat([truth, rest.with_columns(pl.lit(0.0).alias(RELEVANCE))])
@@ -113,7 +115,7 @@ def from_lists(
 def _ranked_lists(
     ranked: RankedLists, queries: Sequence[Any] | None
 ) -> tuple[list[Any], list[Sequence[Any]]]:
-    """Return the names of the queries, and the list of each."""
+    """Return the names of the queries, and the ranked list of each query."""
     if isinstance(ranked, Mapping):
         if queries is not None:
             raise OptionError(
@@ -149,9 +151,9 @@ def _ranked_lists(
 
 
 def _truth_by_query(truths: Any, names: pl.Series, *, keyed: bool) -> tuple[pl.Series, list[Any]]:
-    """Return the queries with a truth, and the truth of each.
+    """Return the queries that have relevant elements, and the set of each query.
 
-    `keyed`: lists have names, by which a dict can have them.
+    `keyed`: the ranked lists have names, by which a dict can refer to them.
     """
     queries, sets = names, list(truths)
     if isinstance(truths, Mapping):
@@ -188,21 +190,17 @@ def _is_one_for_all(truth: GroundTruth, ranked: RankedLists) -> bool:
 
 
 def _refuse_floats_beside_whole(lists: Sequence[Any], ground_truth: GroundTruth) -> None:
-    """Refuse elements that are equal as numbers and different as text: 1.0 and 1."""
-    truths = (
-        list(ground_truth.values()) if isinstance(ground_truth, Mapping) else list(ground_truth)
-    )
+    """Refuse lists that write the same numbers differently as text: 1.0 and 1."""
+    truths = ground_truth.values() if isinstance(ground_truth, Mapping) else ground_truth
     nested = [truth for truth in truths if _is_list(truth)]
     truth_elements = chain.from_iterable(nested) if nested else ground_truth
     kinds = [set(map(type, side)) for side in (chain.from_iterable(lists), truth_elements)]
-    floats, whole = (
-        [any(issubclass(kind, number) and kind is not bool for kind in side) for side in kinds]
-        for number in ((float, np.floating), (int, np.integer))
-    )
-    for left, right, names in ((0, 1, _SIDES), (1, 0, _SIDES[::-1])):
-        if floats[left] and not floats[right] and whole[right]:
+    floats = [any(issubclass(kind, float | np.floating) for kind in side) for side in kinds]
+    whole = [any(issubclass(kind, int | np.integer) for kind in side - {bool}) for side in kinds]
+    for side, (name, other) in enumerate((_SIDES, _SIDES[::-1])):
+        if floats[side] and not floats[1 - side] and whole[1 - side]:
             raise OptionError(
-                f"{names[0]} has floats where {names[1]} has whole numbers: as text, '1.0' is not "
+                f"{name} has floats where {other} has whole numbers: as text, '1.0' is not "
                 "'1'. Write them alike, or pass key, such as lambda element: str(int(element))."
             )
 
@@ -230,7 +228,7 @@ def _scores(scores: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.
 
 
 def _grades(sets: Iterable[Any]) -> NDArray[np.float64]:
-    """Return the grade of each element: 1 in a set."""
+    """Return the grade of each relevant element: that in its dict, or 1 in a set."""
     grades = (
         members.values() if isinstance(members, Mapping) else [1.0] * len(members)
         for members in sets
@@ -269,20 +267,16 @@ def _apply_key(key: Callable[[Any], str], elements: Iterable[Any]) -> pl.Series:
 
 
 def _unique(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each query and document: mostly the frame as it is."""
+    """Keep the first row of each query and document."""
     if not len(possible_duplicates(frame)):
         return frame
     return frame.unique([QUERY, DOC], maintain_order=True)
 
 
-def _examples(elements: pl.Series) -> list[str]:
-    return sorted(elements.head(_SAMPLE).unique())[:3]
-
-
 def from_relevance(
     rows: Any, total: int | Sequence[int] | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judgments and a run, `(qrels, run)`, from grades in rank order, as textbooks write them.
+    """Make judgments and a run, `(qrels, run)`, from grades in rank order, as in textbooks.
 
     rows: a list of grades per query, the first that of the best ranked document; or a single such
         list, a matrix, or a dict from query to list. Lists may differ in length. None or NaN is a
@@ -365,15 +359,13 @@ def _totals(total: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArra
         return relevant
     try:
         totals = np.asarray(total)
-        totals = totals.astype(np.int64, casting="safe" if totals.dtype.kind in "iub" else "no")
-        if np.asarray(total).dtype.kind == "b":
-            raise TypeError
-    except (TypeError, ValueError):
-        wrong = f"total must be a whole number, or one per row, not {shown(total)}."
-        raise OptionError(wrong) from None
+    except ValueError:  # rows of different lengths
+        totals = np.array(None)
+    if totals.dtype.kind not in "iu":
+        raise OptionError(f"total must be a whole number, or one per row, not {shown(total)}.")
     if totals.ndim > 1 or (totals.ndim == 1 and len(totals) != len(relevant)):
         raise OptionError(f"total is of shape {totals.shape}, for {len(relevant):,} rows.")
-    totals = np.broadcast_to(totals, relevant.shape)
+    totals = np.broadcast_to(totals.astype(np.int64), relevant.shape)
     few = totals < relevant
     if few.any():
         row = int(np.argmax(few))
@@ -459,7 +451,7 @@ def from_topk(
 
 
 def _matrix(values: Any, what: str) -> NDArray[Any]:
-    """Convert any supported object to a matrix."""
+    """Convert an array, a tensor or nested lists to a matrix of numpy."""
     try:
         matrix = values.filled(-1) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     except Exception as error:  # whatever the exporting library raises
@@ -482,7 +474,7 @@ def _matrix(values: Any, what: str) -> NDArray[Any]:
 
 
 def _ids(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return whole numbers or texts, and which cells have one."""
+    """Return ids as whole numbers or text, and which cells have an id."""
     kind = matrix.dtype.kind
     if kind == "i":
         return matrix, matrix != -1
@@ -528,7 +520,7 @@ def _names(values: Any, what: str) -> pl.Series:
 def _refuse_cells(
     wrong: NDArray[np.bool_], matrix: NDArray[Any], what: str, problem: str, advice: str = ""
 ) -> None:
-    """Refuse wrong values in a matrix."""
+    """Raise an error with an example if any cell of a matrix is marked as wrong."""
     if count := np.count_nonzero(wrong):
         row, column = np.argwhere(wrong)[0]
         raise OptionError(

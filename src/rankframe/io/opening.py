@@ -195,7 +195,7 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
         table = open_arrow(source, request)
         if table is None:
             raise request.unreadable(*NO_SOURCE)
-    return table if table.by_query is None else open_python(table.by_query, request)
+    return table
 
 
 def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.DataFrame:

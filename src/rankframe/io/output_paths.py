@@ -10,7 +10,8 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from itertools import chain
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias
 
 from rankframe.core.errors import OutputError
@@ -63,7 +64,7 @@ def refuse_taken(
     results: Collection[str] = (),
     overwrite: bool = False,
 ) -> Path | Remote:
-    """Return the place of a folder; refuse one with other content, or that must not be replaced.
+    """Return the place of a folder for results; refuse a folder that must not be replaced.
 
     Args:
         folder: where a result, or a folder of results, is to be.
@@ -98,7 +99,7 @@ def refuse_taken(
 
 
 def _is_known(path: Path | Remote, files: Collection[str], *, inside: bool) -> bool:
-    """Return whether this is one of these files, or a folder with no others inside.
+    """Return whether a path is one of these files or, if `inside`, a folder of these files only.
 
     A folder may be called like one of these files, and holds who knows what.
     """
@@ -170,44 +171,59 @@ def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bo
     path = place(target)
     if in_place(path):
         return
-    named: object = path if isinstance(path, Remote) else target
-    for source in sources:
-        if isinstance(path, Remote):
-            how = _overlap_at_address(path, source, folder=folder)
-        else:
-            how = _overlap(path, source, folder=folder)
+    remote = isinstance(path, Remote)
+    own, named = _comparable(path), path if remote else target
+    for source in chain.from_iterable(_paths_of(source, remote=remote) for source in sources):
+        other, how = _comparable(source), ""
+        if own == other or _is_same_file(path, source):
+            how = "is also an input"
+        elif own.is_relative_to(other):
+            how = f"lies in an input, {source}"
+        elif folder and other.is_relative_to(own):
+            how = f"holds an input, {source}"
         if how:
             raise OutputError(f"{named} {how}. Nothing written: choose another place.")
 
 
-def _overlap(target: Path, source: object, *, folder: bool) -> str:
-    """Return how an output overlaps with an input; "" if it does not."""
-    real = Path(os.path.realpath(target))
-    for path in _paths_of(source):
-        if path.is_fifo() or path.is_char_device():
-            continue
-        input_real = Path(os.path.realpath(path))
-        if real == input_real or _same(real, source if hasattr(source, "fileno") else path):
-            return "is also an input"
-        if input_real.is_dir() and real.is_relative_to(input_real):
-            return f"lies in an input, {path}"
-        if folder and input_real.is_relative_to(real):
-            return f"holds an input, {path}"
-    return ""
+def _comparable(path: Path | Remote) -> PurePath:
+    """Return a path that is equal for the same place, and inside another if the place is."""
+    if isinstance(path, Remote):
+        return PurePosixPath(path.account, path.path)
+    return Path(os.path.realpath(path))
 
 
-def _overlap_at_address(target: Remote, source: object, *, folder: bool) -> str:
-    if not isinstance(source, str | os.PathLike) or scheme_of(source) not in STORES:
-        return ""
-    place_of_source = Remote.at(source)
-    if place_of_source.account != target.account:
-        return ""
-    if place_of_source == target:
-        return "is also an input"
-    if f"{target.path}/".startswith(f"{place_of_source.path}/"):
-        return f"lies in an input, {place_of_source}"
-    holds = folder and f"{place_of_source.path}/".startswith(f"{target.path}/")
-    return f"holds an input, {place_of_source}" if holds else ""
+def _is_same_file(first: Path | Remote, second: Path | Remote) -> bool:
+    """Tell whether two paths of this machine are the same file under different names."""
+    try:
+        return isinstance(first, Path) and isinstance(second, Path) and first.samefile(second)
+    except OSError:
+        return False
+
+
+def _paths_of(source: Any, *, remote: bool) -> Iterator[Path | Remote]:
+    """Yield the files and folders of a source: itself, or the matches of its pattern.
+
+    `remote`: yield places at addresses only; else, only places of this machine.
+    """
+    if hasattr(source, "fileno"):  # redirected to us: it has no name
+        try:
+            source = f"/dev/fd/{source.fileno()}"
+        except (OSError, ValueError):  # a closed file
+            return
+    if not isinstance(source, str | os.PathLike):
+        return
+    text = os.path.expanduser(os.fsdecode(source))  # noqa: PTH111
+    table = DATABASE.fullmatch(text)
+    text = table[2] if table else text
+    if not text or "\0" in text or is_address(text) is not remote:
+        return
+    if remote:
+        yield from [Remote.at(text)] if scheme_of(text) in STORES else []
+        return
+    path = Path(text)
+    with suppress(OSError):  # a name that is too long is refused when it is opened
+        paths = [path] if path.exists() else map(Path, globbing.glob(text, recursive=True))
+        yield from (path for path in paths if not (path.is_fifo() or path.is_char_device()))
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
@@ -240,36 +256,3 @@ def cannot_write(target: object, error: BaseException) -> OutputError:
     number = int(code[1]) if code else getattr(error, "errno", None)
     problem = os.strerror(number) if number else str(error).split("\n")[0].rstrip(".")
     return OutputError(f"cannot write {target}: {problem}.")
-
-
-def _paths_of(source: Any) -> Iterator[Path]:
-    """Yield the files and folders of a source: itself, or the matches of its pattern."""
-    if hasattr(source, "fileno"):  # redirected to us: it has no name
-        source = os.devnull if _closed(source) else f"/dev/fd/{source.fileno()}"
-    if not isinstance(source, str | os.PathLike):
-        return
-    text = os.path.expanduser(os.fspath(source))  # noqa: PTH111
-    table = DATABASE.fullmatch(text) if isinstance(text, str) else None
-    text = table[2] if table else text
-    if not isinstance(text, str) or not text or "\0" in text or is_address(text):
-        return
-    path = Path(text)
-    with suppress(OSError):  # a name that is too long is refused when it is opened
-        yield from [path] if path.exists() else map(Path, globbing.glob(text, recursive=True))
-
-
-def _closed(file: Any) -> bool:
-    try:
-        file.fileno()
-    except (OSError, ValueError):
-        return True
-    return False
-
-
-def _same(real: Path, source: Any) -> bool:
-    """Tell whether a path and a source are the same file under different names."""
-    try:
-        status = os.fstat(source.fileno()) if hasattr(source, "fileno") else source.stat()
-        return os.path.samestat(real.stat(), status)
-    except (OSError, ValueError):
-        return False

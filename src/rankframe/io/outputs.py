@@ -210,7 +210,7 @@ def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
 
 @contextmanager
 def _explained(target: object) -> Iterator[None]:
-    """Explain errors of the disk, or of the library that writes."""
+    """Turn errors of the disk into an error that names the target and the problem."""
     try:
         yield
     except RankframeError:
@@ -231,7 +231,7 @@ def put_file(fresh: Path, target: Path) -> None:
 
 
 def put_folder(fresh: Path, target: Path, aside: Path) -> None:
-    """Move a complete folder to a target; an old one is then at `fresh`, or at `aside`.
+    """Move a complete folder to its target; an old folder ends up at `fresh` or at `aside`.
 
     If both cannot be exchanged in one step, the old folder is at `aside` for a moment, and nowhere
     else: after a kill, the next process that finds it there puts it back (`restore`).
@@ -282,7 +282,7 @@ def like_the_old(fresh: Path, old: Path) -> None:
 
 
 def _exchanged(first: Path, second: Path) -> bool:
-    """Exchange two names in one step; return False if that is not possible."""
+    """Exchange two paths in one atomic step; return False if the system cannot do that."""
     rename = _renameat2()
     if rename is None:
         return False
@@ -297,7 +297,7 @@ def _exchanged(first: Path, second: Path) -> bool:
 
 @cache
 def _renameat2() -> Callable[..., int] | None:
-    """Return Linux's call that exchanges names; None on other systems."""
+    """Return Linux's function that exchanges two paths; None on other systems."""
     try:
         return ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
@@ -349,7 +349,7 @@ def format_of(target: Path, *, any_table: bool = True) -> Format:
 def check_target(
     target: Named, sources: Iterable[object], *, overwrite: bool
 ) -> tuple[Format, Path | Remote]:
-    """Return the format and the place of a file for judgments or a run.
+    """Return the format and the place of an output file for judgments or a run.
 
     A target that is a source, or is there already, is refused.
     """

@@ -19,6 +19,7 @@ from rankframe.core.columns import (
     RELEVANCE,
     SCORE,
     SYNONYMS,
+    plain_name,
 )
 from rankframe.core.errors import OptionError, UnreadableInputError
 from rankframe.core.messages import number_of, shown
@@ -39,9 +40,13 @@ NO_SOURCE = (
     "For plain Python lists see rankframe.from_lists, for matrices rankframe.from_topk",
 )
 _SAMPLE = 20
-_NAMES = (
-    {QUERY, *SYNONYMS[QUERY]},
-    {DOC, *SYNONYMS[DOC], *LIST_SYNONYMS[DOC], *chain(*LIST_SYNONYMS_OF.values())},
+# Plain names of columns of queries, and of documents or lists of them.
+_NAMES = tuple(
+    set(map(plain_name, names))
+    for names in (
+        (QUERY, *SYNONYMS[QUERY]),
+        (DOC, *SYNONYMS[DOC], *LIST_SYNONYMS[DOC], *chain(*LIST_SYNONYMS_OF.values())),
+    )
 )
 
 
@@ -66,10 +71,15 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
             f"{shown(odd[0])} to {shown(source[odd[0]])}",
             _FORMS,
         )
-    keys = {key.lower() for key in source if isinstance(key, str)}
-    if all(keys & names for names in _NAMES):
+    if all(id_columns(source)):
         return RawTable.in_memory(_make_table(pl.DataFrame, dict(source), request, strict=False))
     return _read_lists(source, request)
+
+
+def id_columns(names: Iterable[Any]) -> list[bool]:
+    """Tell whether some of these are names of columns with queries, and with documents."""
+    plain = {plain_name(name) for name in names if isinstance(name, str)}
+    return [bool(plain & known) for known in _NAMES]
 
 
 def ranking_by_query(source: Any, name: str) -> Any:
@@ -117,7 +127,7 @@ def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
 
 
 def refuse_repeated_names(names: Iterable[Any], what: str) -> None:
-    """Refuse names of queries that are there twice. `what` has the query: a list, or a row."""
+    """Refuse repeated names of queries. `what`: what has a query, a "list" or a "row"."""
     if twice := [name for name, count in Counter(map(str, names)).items() if count > 1]:
         raise OptionError(
             f"queries has {number_of(len(twice), 'name')} more than once, e.g. {twice[0]!r}. "
@@ -173,7 +183,7 @@ def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
 
 
 def _as_ranked(frame: pl.DataFrame, request: InputRequest) -> RawTable:
-    """Return rows in the order of the ranking; as judgments, all are relevant."""
+    """Return ranked rows as a table; as judgments, all documents get grade 1."""
     if request.role == "qrels":
         frame = frame.with_columns(pl.lit(1.0).alias(RELEVANCE))
     return RawTable.in_memory(frame, ranked=True)
@@ -201,13 +211,13 @@ def _make_table(make: Any, values: Any, request: InputRequest, **options: Any) -
 
 
 def _is_scored(value: Any) -> bool:
-    """Return whether this is a document with its score, rather than a list of two documents."""
+    """Return whether a value is a pair of a document and its score, not two documents."""
     pair = isinstance(value, tuple) and len(value) == 2
     return pair and isinstance(value[1], float) and not isinstance(value[0], float)
 
 
 def _read_ids(values: Sequence[Any], request: InputRequest) -> pl.Series:
-    """Return documents as whole numbers if all are, else as text."""
+    """Return ids of documents as integers if all are integers, else as text."""
     kinds = set(map(type, values))
     if kinds == {int}:
         try:

@@ -42,7 +42,7 @@ _LONGEST = 2_000  # characters of a text that anybody looks at
 
 
 class Averaged(Protocol):
-    """Describe a metric that is averaged over queries."""
+    """Require what this module needs of a metric: its name and its kind of average."""
 
     @property
     def label(self) -> str:
@@ -217,7 +217,7 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
 
 
 def _sort_key(values: pl.Series) -> pl.Series:
-    """Return the values of an attribute as they are ordered: as numbers, if all are numbers.
+    """Return the values by which slices are ordered: as numbers, if all values are numbers.
 
     In text files, numbers are text.
     """
@@ -324,7 +324,7 @@ def _with_slices(
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts by the ids of queries or documents, read when they are needed."""
+    """Look up texts by the ids of queries or documents; texts are read when needed."""
 
     key: Key
     name: str
@@ -332,7 +332,7 @@ class Texts:
 
     @classmethod
     def from_source(cls, source: Source, key: Key, option: str) -> Texts:
-        """Open a mapping from ids to texts, or a table with a column of each."""
+        """Open a dict from ids to texts, or a table with a column of ids and one of texts."""
         name = describe(source, option)
         if isinstance(source, Mapping) and all(isinstance(value, str) for value in source.values()):
             columns = {key: list(map(str, source)), "text": list(source.values())}
@@ -437,15 +437,15 @@ class Described:
         return ids.join(once, on=QUERY, how="left", maintain_order="left")
 
     def texts(self, queries: pl.Series) -> dict[str, str]:
-        """Read the words of queries."""
+        """Read the texts of queries, by query."""
         return {} if self.query_text is None else self.query_text.among(queries)
 
     def titles_of(self, documents: pl.Series) -> dict[str, str]:
-        """Read the titles of documents."""
+        """Read the titles of documents, by document."""
         return {} if self.titles is None else self.titles.among(documents)
 
 
 def _text_column(queries: InputTable) -> str | None:
-    """Return the column of a frame of queries that has their words."""
+    """Return the column with the text of queries in a frame of queries, or None."""
     columns = [name for name in queries.raw.collect_schema() if name != queries.mapping[QUERY]]
     return first_called(_WORDS[QUERY][:4], columns)

@@ -55,8 +55,6 @@ class RawTable(NamedTuple):
     untyped: bool = False
     # how it was read, where that had to be told from its look
     note: str = ""
-    # in place of a table, an object of JSON whose keys are queries
-    by_query: Mapping[str, Any] | None = None
     # the temporary files that hold the rows; they are removed with the last reference
     files: object = None
     # how many rows there are, if they are in memory

@@ -117,7 +117,7 @@ def polars_options(scheme: str) -> dict[str, Any]:
 
 
 def _as_taken(name: str, value: Any) -> str | int:
-    """Return an option as text, or as a number if polars itself reads it."""
+    """Return an option in the type that polars expects: text, or a whole number."""
     if name not in _NUMBERS:
         return str(value).lower() if isinstance(value, bool) else str(value)
     try:
@@ -127,7 +127,7 @@ def _as_taken(name: str, value: Any) -> str | int:
 
 
 def polars_arguments(scheme: str) -> dict[str, Any]:
-    """Return the arguments with which functions of polars read at such an address."""
+    """Return the arguments for scan functions of polars at an address of this scheme."""
     options = polars_options(scheme)
     return {"storage_options": options} if options else {}
 
@@ -259,11 +259,11 @@ class Remote:
         return PurePosixPath(self.path).suffix
 
     def exists(self) -> bool:
-        """Return whether there is a file, or anything below."""
+        """Return whether there is a file at the address, or a folder with files."""
         return self._kind() != _MISSING_INFO
 
     def is_dir(self) -> bool:
-        """Return whether this is no file, and there is something below."""
+        """Return whether the address is a folder with files."""
         return self._kind() == "Directory"
 
     def size(self) -> int | None:
@@ -285,7 +285,7 @@ class Remote:
         return [self / name for name in self.files() if fits.fullmatch(name)]
 
     def state(self) -> tuple[tuple[str, str], ...]:
-        """Return marks of the files here, which change when a file is written again."""
+        """Return a mark for each file here, which changes when the file is written again."""
         names = [self / name for name in self.files()] if self.is_dir() else [self]
         return tuple((file.path, file._mark()) for file in names)
 
@@ -339,7 +339,7 @@ class Remote:
 
 
 def explained(place: str, error: BaseException) -> tuple[str, str]:
-    """Return what a failure at an address means, and what to do."""
+    """Return the problem behind an error at an address, and advice."""
     text = " ".join(str(error).split())
     searched = _NAMES.sub("", text)
     meanings = (

@@ -16,9 +16,9 @@ from rankframe.core.messages import shown
 from rankframe.core.options import is_listed, take_all
 from rankframe.io.column_names import SIDES, names_in
 from rankframe.io.formats.json_text import responses_in
-from rankframe.io.formats.packing import read_until, unpacked, without_packing
+from rankframe.io.formats.packing import LINE, read_until, unpacked, without_packing
 from rankframe.io.formats.registry import reading
-from rankframe.io.formats.responses import LINE, error_in, is_by_query, read_responses, shape_of
+from rankframe.io.formats.responses import error_in, is_by_query, read_responses, shape_of
 from rankframe.io.opening import Columns, Source, describe, open_table
 from rankframe.io.python_objects import read_texts
 from rankframe.io.raw_table import InputRequest
@@ -76,7 +76,7 @@ def _names(queries: Iterable[Any]) -> list[str]:
 
 
 def _from_objects(source: Any, request: InputRequest, queries: list[str] | None) -> pl.DataFrame:
-    """Read what a client returned: it is written as JSON again, so that there is one reader."""
+    """Read responses of Python clients: write them as JSON, then read the JSON."""
     source = _plain(source)
     if isinstance(source, Mapping):
         if isinstance(source.get("responses"), list):
@@ -106,7 +106,7 @@ def _from_objects(source: Any, request: InputRequest, queries: list[str] | None)
 
 
 def _plain(response: Any) -> Any:
-    """Return the dict inside a client's own object for a response."""
+    """Return the dict or list inside a client's response object; any other value as it is."""
     for attribute in ("body", "raw_response"):  # of elasticsearch, and of pysolr
         inner = getattr(response, attribute, None)
         if isinstance(inner, Mapping | list):

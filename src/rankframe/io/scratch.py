@@ -81,7 +81,7 @@ def room_for(folder: Path) -> Iterator[None]:
 def locked_folder(
     parent: Path, start: str, restore: Callable[[Path], object] | None = None
 ) -> Iterator[Path]:
-    """Yield a new folder, its name begins with `start`; remove folders of dead processes."""
+    """Yield a new folder whose name begins with `start`; remove folders of dead processes."""
     sweep(parent, start, restore)
     folder, opened = _made(parent, start)
     _live[folder] = os.getpid()
@@ -94,7 +94,7 @@ def locked_folder(
 
 
 def lock(opened: int) -> bool | None:
-    """Lock an open file; return False if another process has, None if there are no locks."""
+    """Lock an open file; return False if another process holds it, None without locks."""
     try:
         if fcntl is None:
             return None
@@ -137,7 +137,7 @@ def remove_live() -> None:
 
 
 def _made(parent: Path, start: str) -> tuple[Path, int]:
-    """Make a new folder, and lock it."""
+    """Make a new folder with a locked file inside; return the folder and the open lock."""
     while True:
         folder = parent / f"{start}{uuid.uuid4().hex}"
         folder.mkdir(mode=0o700)
@@ -157,7 +157,7 @@ def _made(parent: Path, start: str) -> tuple[Path, int]:
 
 
 def _abandoned(folder: Path) -> int | None:
-    """Lock a folder whose process has ended and return the lock; None for any other."""
+    """Lock the folder of a dead process and return the lock; None for any other folder."""
     opened = None
     try:
         status = folder.lstat()

@@ -50,7 +50,7 @@ def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str, refusal) -
 )
 def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, line: str, refusal) -> None:
     path = _written(tmp_path, f"{LINE}{line}\n{LINE}{line}\n")
-    refusal(open_json_lines, [path], "it")
+    refusal(open_json_lines, [path], [path])
     packed = tmp_path / "run.jsonl.gz"
     packed.write_bytes(gzip.compress(f"{LINE}{line}\n".encode()))
     refusal(rf.evaluate, {"q": {"a": 1}}, packed, "map")

@@ -59,9 +59,10 @@ def test_judgments_as_an_object_are_grades(tmp_path: Path) -> None:
     assert found.rows() == [("q1", "a", 2), ("q1", "b", 0)]
 
 
-def test_lists_of_documents_stay_an_object() -> None:
+def test_lists_of_documents_are_ranked_as_they_stand() -> None:
     held = open_json([io.BytesIO(b'{"q1": ["a", "b"], "q2": []}')], InputRequest("run", "it"))
-    assert held.by_query == {"q1": ["a", "b"], "q2": []}
+    assert held.ranked
+    assert held.frame.collect().rows() == [("q1", "a"), ("q1", "b")]
 
 
 def test_several_documents_are_one(tmp_path: Path, refusal) -> None:

@@ -122,10 +122,20 @@ def test_files_of_text_are_one_table(tmp_path: Path) -> None:
         assert large.frame.collect().equals(whole)
 
 
-def test_tables_with_other_columns_are_left_to_who_reads_them_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("header", ["query_id,doc_id,other", "doc_id,query_id,score"])
+def test_tables_with_other_columns_are_left_to_who_reads_them_whole(
+    header: str, tmp_path: Path
+) -> None:
     (tmp_path / "1.csv").write_text(TEXTS["run.csv"])
-    (tmp_path / "2.csv").write_text(TEXTS["run.csv"].replace("score", "other"))
+    (tmp_path / "2.csv").write_text(TEXTS["run.csv"].replace("query_id,doc_id,score", header))
     assert not is_spooled(open_path(str(tmp_path / "*.csv"), InputRequest("run", "runs", limit=1)))
+
+
+@pytest.mark.parametrize("header", ['query_id,"doc\nid",score\n', ""])
+def test_tables_without_a_header_on_one_line_are_read_whole(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text(header + "".join(f"{n // 3},{n},{n % 3 + 1}\n" for n in range(300)))
+    assert not is_spooled(open_path(str(path), InputRequest("run", "run.csv", limit=1)))
 
 
 MISTAKES = {

@@ -46,7 +46,7 @@ _FIRST_TWO = {QUERY: "column_1", DOC: "column_2"}
 def open_delimited(
     files: Sequence[str] | Sequence[IO[bytes]], request: InputRequest, *, separators: str
 ) -> RawTable:
-    """Open a table with the separator that it has, else the first of `separators`."""
+    """Open CSV or TSV: with the separator of its first line, else the first of `separators`."""
     head = beginning_of(files[0], _HEAD).head
     separator = separator_of(head)
     if separator is None or separator not in separators:
@@ -86,7 +86,7 @@ def first_line(head: bytes) -> str:
 
 
 def fields_of(head: bytes, separator: str) -> list[str]:
-    """Return the fields of the first line."""
+    """Return the fields of the first line of a table, without white space around them."""
     line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0]
     try:
         return [field.strip() for field in next(csv.reader([line], delimiter=separator), [])]
@@ -131,7 +131,7 @@ def _without_header(
     fields: Sequence[str],
     request: InputRequest,
 ) -> RawTable:
-    """Open a table whose columns are known by their number, and by their content."""
+    """Open a table without a header; tell its columns from their number and content."""
     role, count = request.role, len(fields)
     names: tuple[str, ...] = ()
     if count == len(FIELDS["qrels"]) and fields[1] in _ITERATIONS and role != "run":
@@ -155,7 +155,7 @@ def _without_header(
 
 
 def _third(table: pl.LazyFrame, request: InputRequest) -> str:
-    """Return what the third of three columns is: a rank, a grade, or "" if that is unknown.
+    """Return whether the third of three columns has ranks or grades; "" if that is unknown.
 
     It is a rank if all queries have 1, 2, 3, …, in any order; else a grade in judgments. In a run,
     it could be a score, of which more is better, or a distance, of which less is.
@@ -172,7 +172,7 @@ def _third(table: pl.LazyFrame, request: InputRequest) -> str:
 
 
 def _falls(table: pl.LazyFrame) -> bool:
-    """Tell whether numbers fall from row to row, as scores of a ranking do."""
+    """Return whether the third column falls from row to row of a query, as scores do."""
     first_rows = table.head(_LOOKED_AT).collect()
     number = first_rows[RANK].str.strip_chars().cast(pl.Int64, strict=False)
     steps = number.diff().filter(first_rows[QUERY] == first_rows[QUERY].shift()).drop_nulls()

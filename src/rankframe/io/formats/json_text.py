@@ -8,7 +8,6 @@ The content decides, whatever the name of the file. If a whole text is one value
 from __future__ import annotations
 
 import glob as globbing
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +18,19 @@ from typing import IO, Any, NoReturn, TypeAlias
 
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SYNONYMS, plain_name
+from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.core.messages import Option, listing, shorten
-from rankframe.io.formats.packing import held_bytes, opened, read_until, unpacked
-from rankframe.io.formats.responses import (
+from rankframe.io.formats.packing import (
     LINE,
+    NUMBER,
+    held_bytes,
+    opened,
+    read_until,
+    scan_lines,
+    unpacked,
+)
+from rankframe.io.formats.responses import (
     Shape,
     error_in,
     is_by_query,
@@ -32,15 +38,13 @@ from rankframe.io.formats.responses import (
     read_responses,
     shape_of,
 )
+from rankframe.io.python_objects import id_columns, open_python
 from rankframe.io.raw_table import InputRequest, RawTable, read_tables
 
 # Hits of responses, any other table, or an object whose keys are queries.
 Found: TypeAlias = pl.DataFrame | pl.LazyFrame | Mapping[str, Any]
 Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
 
-# Plain names of a query and of a document: what rows of judgments and runs have.
-_KEYS = tuple({plain_name(name) for name in (key, *SYNONYMS[key])} for key in (QUERY, DOC))
-_NUMBER = "_number"
 _SAMPLE = 20  # lines, or elements, that show what all are
 _LONGEST = 1 << 25  # bytes of these lines
 _ERROR = 3  # an error of an engine has a status and headers beside it, but no more
@@ -52,49 +56,48 @@ _ROW = 'A row is an object such as {"query_id": "q1", "doc_id": "d7", "score": 0
 _TEXT = r':\s*"(?:[^"\\]|\\.)*"'
 _NESTED = r"[\[{](?:[^\[\]{}\"]|\"(?:[^\"\\]|\\.)*\")*[\]}]"
 _DEEPEST = 64
-_FRAMES = (pl.DataFrame, pl.LazyFrame)
 
 
 def open_json(files: Files, request: InputRequest) -> RawTable:
-    """Open JSON texts."""
+    """Open texts in JSON or JSON Lines, of any shape that the module describes."""
     content = _Reader(request).read(files)
     if isinstance(content, Mapping):
-        return RawTable(pl.LazyFrame(), by_query=content)
+        return open_python(content, request)
     return RawTable(content.lazy(), seekable=False)
 
 
 def responses_in(
     files: Files, request: InputRequest, queries: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Read the hits of the responses in JSON texts. `queries`: their names, in order."""
+    """Read a run from the responses of a search engine in JSON texts.
+
+    `queries` are the names of the queries that the responses answer, in order.
+    """
     hits = _Reader(request, queries).read(files)
     if not isinstance(hits, pl.DataFrame):
         raise request.unreadable("it holds no responses of a search engine")
     return hits
 
 
-def open_json_lines(files: Sequence[str | IO[bytes]], name: str) -> pl.LazyFrame:
-    """Open texts with an object on each line."""
+def open_json_lines(files: Files, names: Sequence[str]) -> pl.LazyFrame:
+    """Open texts with an object on each line. `names`: what errors call each text."""
     # scan_ndjson always expands patterns. Ids may change from number to text anywhere in a file.
     literal: Any = [globbing.escape(file) if isinstance(file, str) else file for file in files]
     frame = pl.scan_ndjson(literal, infer_schema_length=None)
     try:
         columns = frame.collect_schema().names()
     except pl.exceptions.PolarsError as error:
-        for file in files:
-            _refuse_malformed(file, file if isinstance(file, str) else name, str(error))
+        for file, name in zip(files, names, strict=True):
+            _refuse_malformed(file, name, str(error))
         raise
-    for file in files:
-        _refuse_repeated(file, file if isinstance(file, str) else name, columns)
+    for file, name in zip(files, names, strict=True):
+        _refuse_repeated(file, name, columns)
     return frame
 
 
 def refuse_lines(file: str, name: str) -> NoReturn:
     """Refuse a text for lines that are no objects, or that have a name twice."""
-    try:
-        open_json_lines([file], name)
-    except MalformedLineError as error:
-        raise MalformedLineError(name, error.line, error.text, error.problem, error.count) from None
+    open_json_lines([file], [name])
     raise UnreadableInputError(name, "its lines changed while they were read")
 
 
@@ -117,17 +120,19 @@ def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Read JSON texts of one input. `queries`: the queries that responses answer, in order."""
+    """Read the JSON texts of one input.
+
+    `queries` are the names of the queries that responses answer, in order.
+    """
 
     request: InputRequest
     queries: Sequence[str] | None = None
 
     def read(self, files: Files) -> Found:
-        """Read texts: hits of responses as a frame, and anything else lazily."""
-        name = self.request.name
+        """Return a frame of the hits of responses, a dict by query, or any other table lazily."""
         lines, more = _first_lines(files[0])
         if not lines or not lines[0].startswith(("{", "[")):
-            return open_json_lines(files, name)
+            return open_json_lines(files, self._names(files))
         values = [_parsed(line) for line in lines]
         if _are_lines(lines, values, more=more):
             return self._lines(files, values)
@@ -135,17 +140,20 @@ class _Reader:
         each: list[Sequence[str] | None] = [self.queries] * len(files)
         if self.queries is not None and len(self.queries) == len(files):
             each = [[query] for query in self.queries]
-        contents: list[Any] = []
-        for file, queries in zip(files, each, strict=True):
-            called = file if isinstance(file, str) else name
-            contents.append(_Reader(replace(self.request, name=called), queries)._document(file))
-        if len(contents) == 1:
-            return contents[0]
-        if all(isinstance(content, Mapping) for content in contents):
-            return _merge(contents, self.request)
-        if not any(all(isinstance(content, kind) for content in contents) for kind in _FRAMES):
+        contents: list[Any] = [
+            _Reader(replace(self.request, name=name), queries)._document(file)
+            for file, name, queries in zip(files, self._names(files), each, strict=True)
+        ]
+        kinds = set(map(type, contents))
+        if len(kinds) > 1:
             raise self.request.unreadable("some of its files hold rows, and others something else")
+        if kinds == {dict}:
+            return _merge(contents, self.request)
         return pl.concat(contents, how="diagonal_relaxed")
+
+    def _names(self, files: Files) -> list[str]:
+        """Return what errors call each file: its path, if it has one."""
+        return [file if isinstance(file, str) else self.request.name for file in files]
 
     def _lines(self, files: Files, values: Sequence[Any]) -> pl.LazyFrame | pl.DataFrame:
         """Read texts with a row, a response or a batch of responses on each line."""
@@ -160,31 +168,28 @@ class _Reader:
             ]
         shape = shape_of(responses, request.user_names)
         if shape is not None:
-            texts = pl.concat([_scan_lines(file) for file in files])
+            texts = pl.concat([scan_lines(file) for file in files])
             return read_responses(texts, shape, request.name, self.queries, inside=inside)
         if all(error_in(value) for value in values):
             raise self._engine_error(first)
         if isinstance(first, Mapping) and len(first) > _MOST and not (
-            first.keys() & set(request.user_names) or any(_has_keys(first))
+            first.keys() & set(request.user_names) or any(id_columns(first))
         ):  # fmt: skip
             raise request.unreadable(
                 f"its first line is an object with {len(first):,} names "
                 f"({listing(list(first), 3)}), none of which is that of a query or a document",
                 _ROW,
             )
-        return open_json_lines(files, request.name)
+        return open_json_lines(files, self._names(files))
 
     def _document(self, file: str | IO[bytes]) -> Found:
-        """Read a text that is one value."""
+        """Read a text that is one JSON value: an array or an object."""
         limit = self.request.limit
-        if not isinstance(file, str):
-            content = file.read()
-            file.seek(0)
-        elif limit is None:
+        if limit is None and isinstance(file, str):
             content = unpacked(Path(file).read_bytes(), file).getvalue()
         else:
             with opened(file) as text:
-                content = read_until(text, _longest(limit))
+                content = read_until(text, None if limit is None else _longest(limit))
         if limit is not None and len(content) > _longest(limit):
             raise _too_large(self.request)
         text = content.decode("utf-8", errors="strict").lstrip("\ufeff \t\r\n")
@@ -197,11 +202,10 @@ class _Reader:
         return self._object(parse_json(text, self.request.name), text)
 
     def _array(self, text: str) -> pl.LazyFrame | pl.DataFrame:
-        begins = text[1:].lstrip()[:1]
-        if begins == "]" and not text.rstrip()[:-1].strip("[ \t\r\n"):
-            raise self.request.empty()
-        if begins != "{":
+        if not text[1:].lstrip().startswith("{"):
             values = parse_json(text, self.request.name)
+            if not values:
+                raise self.request.empty()
             kind = _KINDS.get(type(values[0]), "values")
             example = shorten(json.dumps(values[0]))
             problem = f"it is a JSON array of {len(values):,} {kind}, e.g. {example}"
@@ -221,7 +225,7 @@ class _Reader:
             return self._responses([text], shape)
         if error_in(value) and len(value) <= _ERROR:
             raise self._engine_error(value)
-        if all(_has_keys(value)):
+        if all(id_columns(value)):
             return self._by_columns(value)
         if _is_nested(value) and len({type(member) for member in inner}) == 1:
             return value
@@ -279,27 +283,26 @@ class _Reader:
     def _by_columns(self, value: Mapping[str, Any]) -> pl.LazyFrame:
         """Read a table that is written by columns: lists or, from pandas, objects by row name."""
         if not _is_nested(value):
-            try:
-                return pl.read_json(json.dumps([value]).encode()).lazy()
-            except pl.exceptions.PolarsError as error:
-                raise self.request.unreadable("its one row is no row of a table") from error
-        columns = [
-            list(cells.values()) if isinstance(cells, dict) else cells for cells in value.values()
-        ]
+            return open_python([value], self.request).frame
         indexes = {tuple(cells) for cells in value.values() if isinstance(cells, dict)}
-        lengths = {key: len(column) for key, column in zip(value, columns, strict=True)}
+        columns = {
+            name: list(cells.values()) if isinstance(cells, dict) else cells
+            for name, cells in value.items()
+        }
+        lengths = {name: len(cells) for name, cells in columns.items()}
         if len(set(lengths.values())) > 1 or len(indexes) > 1:
             counts = ", ".join(f"{key!r} has {count:,}" for key, count in [*lengths.items()][:6])
             raise self.request.unreadable(f"its columns do not have the same rows: {counts}")
-        rows = [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
-        plain = _Reader(replace(self.request, role=None))
-        return plain._rows(json.dumps(rows, ensure_ascii=False))
+        return open_python(columns, self.request).frame
 
     def _refuse_texts(self, value: Any) -> None:
-        """Refuse the corpus or the queries of a collection. `value`: the first row."""
+        """Refuse a file of documents or queries, such as the corpus of a collection.
+
+        `value` is the first row of the file.
+        """
         if self.request.role == "queries" or not isinstance(value, Mapping):
             return
-        if value.keys() >= {"_id", "text"} and not any(_has_keys(value)):
+        if value.keys() >= {"_id", "text"} and not any(id_columns(value)):
             raise self.request.unreadable(
                 f"it holds texts with their ids ({listing(list(value), 6)}), such as the corpus or "
                 "the queries of a collection: neither judgments nor a run",
@@ -320,7 +323,10 @@ def refuse_document(file: str, request: InputRequest) -> None:
 
 
 def _longest(limit: int) -> int:
-    """Return how many bytes a document may have; objects of Python take up to 50 times as many."""
+    """Return the largest size of a JSON value, in bytes, under a memory limit.
+
+    The objects of Python that hold the value take up to 50 times as many bytes.
+    """
     return held_bytes(limit) // 8
 
 
@@ -332,12 +338,6 @@ def _too_large(request: InputRequest) -> UnreadableInputError:
         "Write it as JSON Lines (a row on each line) or Parquet, or raise ",
         Option("max_memory", bare=True),
     )
-
-
-def _has_keys(value: Mapping[str, Any]) -> list[bool]:
-    """Tell whether a row has a query id and a document id."""
-    names = {plain_name(key) for key in value}
-    return [bool(names & keys) for keys in _KEYS]
 
 
 def _first_lines(file: str | IO[bytes]) -> tuple[list[str], bool]:
@@ -353,12 +353,8 @@ def _first_lines(file: str | IO[bytes]) -> tuple[list[str], bool]:
             left -= len(line)
             yield line.decode("utf-8", errors="replace").strip("\ufeff \t\r\n")
 
-    if isinstance(file, str):
-        with opened(file) as text:
-            lines = list(take(text))
-    else:
-        lines = list(take(file))
-        file.seek(0)
+    with opened(file) as text:
+        lines = list(take(text))
     return lines[:_SAMPLE], len(lines) > _SAMPLE
 
 
@@ -403,15 +399,10 @@ def _quoted(column: str) -> pl.Expr:
     return encoded.str.strip_prefix('{"_":').str.strip_suffix("}")
 
 
-def _scan_lines(file: str | IO[bytes], number: str | None = None) -> pl.LazyFrame:
-    source = io.BytesIO(file.getvalue()) if isinstance(file, io.BytesIO) else file
-    return pl.scan_lines(source, name=LINE, row_index_name=number, glob=False)
-
-
 def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
-    """Name the first line that is no object."""
+    """Raise the error for the first line that is no JSON object, if there is one."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
-    lines = _scan_lines(file, _NUMBER).filter(full)
+    lines = scan_lines(file).filter(full)
     # allowed: until the first that is wrong, to say so
     for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, read_tables(lines))):
         try:
@@ -432,7 +423,7 @@ def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -
     """
     keys = [json.dumps(column, ensure_ascii=False) for column in columns]
     often = [pl.col(LINE).str.count_matches(key, literal=True) > 1 for key in keys]
-    lines = _scan_lines(file, _NUMBER).filter(pl.any_horizontal(often))
+    lines = scan_lines(file).filter(pl.any_horizontal(often))
     suspects = lines.collect(engine="streaming")
     bare = suspects[LINE].str.strip_chars().str.strip_prefix("{").str.strip_suffix("}")
     for _ in range(_DEEPEST):  # from the innermost on
@@ -444,6 +435,6 @@ def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -
         escaped = "".join(c if c.isalnum() or c in '_"' else f"\\x{{{ord(c):x}}}" for c in key)
         twice = suspects.filter(bare.str.count_matches(rf"{escaped}\s*:") > 1)
         if twice.height:
-            number, line = twice[_NUMBER][0], twice[LINE][0]
+            number, line = twice[NUMBER][0], twice[LINE][0]
             problem = f"{column!r} is there more than once"
             raise MalformedLineError(name, number + 1, line, problem, twice.height)

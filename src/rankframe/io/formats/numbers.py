@@ -88,7 +88,7 @@ def given_numbers(values: Sequence[Any]) -> pl.Series:
 
 
 def turned(numbers: pl.Series) -> pl.Series:
-    """Negate numbers."""
+    """Negate numbers; whole numbers of any type become Int128."""
     if numbers.dtype == pl.Float64:
         return -numbers
     return pl.Series([0], dtype=pl.Int128) - numbers.cast(pl.Int128)

@@ -13,11 +13,16 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
+import polars as pl
+
 from rankframe.core.errors import UnreadableInputError
 
+# Columns of a table of lines.
+LINE, NUMBER = "_line", "_number"
 # Of a memory limit, the share of text that is held, and text that is held whatever the limit.
 _HELD, _SMALL = 1 / 8, 1 << 23
 # So much is unpacked at a time, and beyond so much, nothing that grows like this. (Runs and
@@ -32,8 +37,8 @@ class Packing:
     name: str
     ending: str
     begins: bytes
-    read: Callable[[IO[bytes]], IO[bytes]]
-    write: Callable[[IO[bytes]], IO[bytes]]
+    read: Callable[[IO[bytes]], Any]
+    write: Callable[[IO[bytes]], Any]
 
 
 def _unpack_zstd(file: IO[bytes]) -> IO[bytes]:
@@ -55,15 +60,9 @@ def _pack_gzip(file: IO[bytes]) -> Any:
 
 
 PACKINGS = (
-    Packing("gzip", ".gz", b"\x1f\x8b", cast("Any", gzip.open), _pack_gzip),
+    Packing("gzip", ".gz", b"\x1f\x8b", gzip.open, _pack_gzip),
     Packing("zstd", ".zst", b"\x28\xb5\x2f\xfd", _unpack_zstd, _pack_zstd),
-    Packing(
-        "bzip2",
-        ".bz2",
-        b"BZh",
-        cast("Any", bz2.open),
-        lambda file: cast("Any", bz2.BZ2File(file, "wb")),
-    ),
+    Packing("bzip2", ".bz2", b"BZh", bz2.open, partial(bz2.open, mode="wb")),
 )
 # Compressions that polars decompresses as it reads text.
 NATIVE = ("gzip", "zstd")
@@ -71,15 +70,12 @@ ENDINGS = tuple(packing.ending for packing in PACKINGS)
 
 
 def packing_of(head: bytes) -> Packing | None:
-    """Return the compression of content that begins like this."""
-    for packing in PACKINGS:
-        if head.startswith(packing.begins):
-            return packing
-    return None
+    """Return the compression of a file that begins with these bytes, or None."""
+    return next((packing for packing in PACKINGS if head.startswith(packing.begins)), None)
 
 
 def by_name(path: str | Path) -> Packing | None:
-    """Return the compression of an ending."""
+    """Return the compression that the ending of a path stands for, or None."""
     ending = Path(path).suffix.lower()
     return next((packing for packing in PACKINGS if packing.ending == ending), None)
 
@@ -112,13 +108,18 @@ def _as_bytes(content: str | bytes) -> bytes:
 
 
 @contextmanager
-def opened(file: str) -> Iterator[IO[bytes]]:
-    """Open a file, decompressed as it is read."""
-    with Path(file).open("rb") as raw:
-        packing = packing_of(raw.read(_LONGEST))
-        raw.seek(0)
-        with nullcontext(raw) if packing is None else packing.read(raw) as text:
-            yield text
+def opened(file: str | IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open a file, decompressed as it is read; an open file is at its start again afterwards."""
+    if not isinstance(file, str):
+        yield file
+        file.seek(0)
+        return
+    packing = _packing_at(file)
+    with (
+        Path(file).open("rb") as raw,
+        nullcontext(raw) if packing is None else packing.read(raw) as text,
+    ):
+        yield text
 
 
 class Beginning(NamedTuple):
@@ -129,22 +130,19 @@ class Beginning(NamedTuple):
 
 
 def beginning_of(file: str | IO[bytes], size: int = 4096) -> Beginning:
-    """Read the beginning of a file."""
-    if not isinstance(file, str):
-        head = file.read(size)
-        file.seek(0)
-        return Beginning(head, None)
-    with Path(file).open("rb") as raw:
-        packing = packing_of(raw.read(_LONGEST))
-        raw.seek(0)
-        if packing is None:
-            return Beginning(raw.read(size), None)
-        with packing.read(raw) as text:
-            return Beginning(text.read(size), packing)
+    """Read the beginning of a file; an open file is not packed."""
+    packing = _packing_at(file) if isinstance(file, str) else None
+    with opened(file) as text:
+        return Beginning(text.read(size), packing)
+
+
+def _packing_at(path: str) -> Packing | None:
+    with Path(path).open("rb") as raw:
+        return packing_of(raw.read(_LONGEST))
 
 
 def unpacked(content: bytes, name: str) -> io.BytesIO:
-    """Decompress content; refuse what grows like a decompression bomb."""
+    """Decompress the content of a file; refuse a decompression bomb."""
     packing = packing_of(content)
     if packing is None:
         return io.BytesIO(content)
@@ -160,6 +158,12 @@ def unpacked(content: bytes, name: str) -> io.BytesIO:
     return buffer
 
 
+def scan_lines(file: str | IO[bytes]) -> pl.LazyFrame:
+    """Return the lines of a text that polars can decompress, with their numbers, from 0."""
+    source = io.BytesIO(file.getvalue()) if isinstance(file, io.BytesIO) else file
+    return pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False)
+
+
 def without_packing(
     files: Sequence[str], readable: Collection[str] = NATIVE
 ) -> list[str] | list[IO[bytes]]:
@@ -167,7 +171,7 @@ def without_packing(
 
     If one is compressed in another way, the decompressed contents of all files; else their paths.
     """
-    packings = (beginning_of(file, 0).packing for file in files)
+    packings = map(_packing_at, files)
     if all(packing is None or packing.name in readable for packing in packings):
         return list(files)
     return [unpacked(Path(file).read_bytes(), file) for file in files]

@@ -20,21 +20,10 @@ import polars as pl
 
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.messages import shorten
-from rankframe.io.formats.delimited import (
-    fields_of,
-    first_line,
-    is_named,
-    open_delimited,
-    separator_of,
-)
+from rankframe.io.formats import delimited, trec_format
+from rankframe.io.formats.delimited import first_line, separator_of
 from rankframe.io.formats.json_text import open_json, write_object
 from rankframe.io.formats.packing import ENDINGS, NATIVE, Beginning, beginning_of
-from rankframe.io.formats.trec_format import (
-    looks_like_tabbed_trec,
-    looks_like_trec,
-    read_trec,
-    write_trec,
-)
 from rankframe.io.raw_table import InputRequest, RawTable, lazy_table
 from rankframe.io.remote import explained, is_address
 
@@ -53,7 +42,7 @@ READ_ERRORS = (pl.exceptions.PolarsError, _PANIC, OSError, EOFError, zlib.error,
 
 @dataclass(frozen=True)
 class Format:
-    """A file format."""
+    """Describe a file format: its names, and how to recognise, open and write files."""
 
     name: str
     # the endings by which it is called, the first foremost
@@ -72,7 +61,7 @@ class Format:
 
 
 def by_ending(path: str | Path) -> Format | None:
-    """Return the format of a name, compressed or not."""
+    """Return the format that the ending of a path stands for, also before .gz, or None."""
     name = Path(path)
     ending = name.suffix.lower()
     if ending in ENDINGS:
@@ -81,11 +70,8 @@ def by_ending(path: str | Path) -> Format | None:
 
 
 def by_beginning(head: bytes) -> Format | None:
-    """Return the format of content that begins like this."""
-    for form in FORMATS:
-        if form.begins(head):
-            return form
-    return None
+    """Return the first format whose files begin like these bytes, or None."""
+    return next((form for form in FORMATS if form.begins(head)), None)
 
 
 def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
@@ -113,9 +99,9 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
         return look if look and _is_table(look, head) else TREC
     # The names in a header may hold blanks, and numbers.
     if named.name == "TSV" and "\t" in line:
-        return TREC if looks_like_tabbed_trec(line) else named
+        return TREC if trec_format.looks_like_tabbed_trec(line) else named
     header = any(mark in line for mark in _MARKS.get(named.name, ""))
-    return TREC if looks_like_trec(line) and not header else named
+    return TREC if trec_format.looks_like_trec(line) and not header else named
 
 
 def refuse_other(head: bytes, name: str) -> None:
@@ -139,12 +125,14 @@ def writable(*, any_table: bool) -> str:
 
 
 def _is_table(look: Format, head: bytes) -> bool:
-    """Return whether a file with an ending of TREC text is surely a table, or JSON."""
+    """Return whether a file is surely CSV, TSV or JSON, although its ending is that of TREC."""
     line, separator = first_line(head), separator_of(head)
     if look is TREC or separator is None:
         return look is not TREC
-    fields = fields_of(head, separator)
-    return is_named(fields) or (separator == "\t" and len(fields) in (2, 3) and " " not in line)
+    fields = delimited.fields_of(head, separator)
+    return delimited.is_named(fields) or (
+        separator == "\t" and len(fields) in (2, 3) and " " not in line
+    )
 
 
 def _open_parquet(files: Files, _request: InputRequest) -> RawTable:
@@ -199,7 +187,10 @@ def _open_trec(files: Files, request: InputRequest) -> RawTable:
     if request.role == "queries":
         raise request.unreadable("TREC text holds no table of queries")
     # One by one, so that a bad line is named by its own file and number.
-    frames = [read_trec(f, request.role, f if isinstance(f, str) else request.name) for f in files]
+    frames = [
+        trec_format.read_trec(f, request.role, f if isinstance(f, str) else request.name)
+        for f in files
+    ]
     return RawTable(pl.concat(frames, how="diagonal_relaxed").lazy(), seekable=False)
 
 
@@ -231,8 +222,8 @@ TREC = Format(
     "TREC text",
     (".trec", ".txt", ".qrels", ".run"),
     open=_open_trec,
-    begins=lambda head: looks_like_trec(first_line(head)),
-    write=write_trec,
+    begins=lambda head: trec_format.looks_like_trec(first_line(head)),
+    write=trec_format.write_trec,
     any_table=False,
     packings=("gzip",),
 )
@@ -245,7 +236,7 @@ FORMATS = (
     Format(
         "CSV",
         (".csv",),
-        open=partial(open_delimited, separators=",;"),
+        open=partial(delimited.open_delimited, separators=",;"),
         begins=lambda head: separator_of(head) in (",", ";"),
         write=pl.DataFrame.write_csv,
     ),
@@ -253,7 +244,7 @@ FORMATS = (
         "TSV",
         (".tsv",),
         also=(".tab",),
-        open=partial(open_delimited, separators="\t"),
+        open=partial(delimited.open_delimited, separators="\t"),
         begins=lambda head: separator_of(head) == "\t",
         write=partial(pl.DataFrame.write_csv, separator="\t"),
     ),
@@ -291,7 +282,7 @@ _PLAIN = (
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Raise what fails while an input is read as an error that names it."""
+    """Turn errors of reading into an error that names the input."""
     try:
         yield
     except READ_ERRORS as error:
@@ -334,7 +325,13 @@ def _bad_part(name: str) -> str | None:
 
 _UNPACK, _REPACK = "Unpack it, and give the file inside", "Unpack it, or pack it as .gz"
 _AS_PARQUET = "Write its table as Parquet or CSV"
-_UTF_8 = "Save it as UTF-8: iconv -f {0} -t UTF-8 old > new"
+# Texts with two or four bytes a letter: known by a mark, or by many zeros.
+_WIDE_TEXT = {
+    "UTF-32": rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff",
+    "UTF-16": rb"\xff\xfe|\xfe\xff",
+    "UTF-16LE": rb"(?:[\t-~]\x00){32}|(?:[\t-~]\x00){4,31}[\t-~]?\Z",
+    "UTF-16BE": rb"(?:\x00[\t-~]){32}|(?:\x00[\t-~]){4,31}\x00?\Z",
+}
 _BLANKS = rb"(?:\xef\xbb\xbf)?\s*(?i:"  # before a text, whatever its case
 # How files of other kinds begin: the first pattern that matches counts. Excel's workbooks and many
 # others are zip archives inside. Of pickles, protocols 2 to 5 say their number; below it, a frame,
@@ -370,18 +367,9 @@ _LOOKS = (
         "a Python pickle",
         "Load it in Python, and give what it holds",
     ),
-    # Two or four bytes a letter: by a mark, or by many zeros.
-    (rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff", "UTF-32 text", _UTF_8.format("UTF-32")),
-    (rb"\xff\xfe|\xfe\xff", "UTF-16 text", _UTF_8.format("UTF-16")),
-    (
-        rb"(?:[\t-~]\x00){32}|(?:[\t-~]\x00){4,31}[\t-~]?\Z",
-        "UTF-16LE text",
-        _UTF_8.format("UTF-16LE"),
-    ),
-    (
-        rb"(?:\x00[\t-~]){32}|(?:\x00[\t-~]){4,31}\x00?\Z",
-        "UTF-16BE text",
-        _UTF_8.format("UTF-16BE"),
+    *(
+        (sign, f"{code} text", f"Save it as UTF-8: iconv -f {code} -t UTF-8 old > new")
+        for code, sign in _WIDE_TEXT.items()
     ),
     (
         _BLANKS + rb"version https://git-lfs)",

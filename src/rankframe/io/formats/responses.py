@@ -21,8 +21,8 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, SYNONYMS, plain_name
 from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
 from rankframe.core.messages import Option, listing, number_of, shorten
+from rankframe.io.formats.packing import LINE
 
-LINE = "_line"
 _AT, _HIT, _RANK, _SEVERAL = "_at", "_hit", "_rank", "_several"
 _NO_HITS = "without a list of hits: errors"
 Path: TypeAlias = tuple[str, ...]
@@ -78,7 +78,7 @@ ENGINES = (
 
 @dataclass(frozen=True)
 class Shape:
-    """Say where the parts of a response are in each line, or element."""
+    """Describe where the parts of a response are in each line of a file."""
 
     engine: Engine
     # from the outside to the response
@@ -92,7 +92,7 @@ class Shape:
 
     @property
     def type(self) -> pl.Struct:
-        """The type that a line is decoded into."""
+        """Return the polars type into which a line is decoded."""
         engine = self.engine
         hit = {path: self._kind(path) for path in self.hit_fields.values()}
         hit |= {engine.doc: pl.String(), engine.score: pl.Float64()}
@@ -269,7 +269,10 @@ def read_responses(
 
 
 def _exploded(decoded: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
-    """Return a row for each hit, and one for a response without; `_at` numbers the responses."""
+    """Return a row for each hit, and one for a response without hits.
+
+    The column `_at` has the number of the response.
+    """
     engine, line, hit = shape.engine, pl.col(LINE), pl.col(_HIT)
     hits = _field(line, (*shape.outer, *engine.hits))
     faults = [
@@ -305,7 +308,7 @@ def _text(column: pl.Expr, path: Path, shape: Shape) -> pl.Expr:
 def _checked(
     rows: pl.DataFrame, shape: Shape, name: str, queries: Sequence[str] | None
 ) -> pl.DataFrame:
-    """Return the rows of hits; refuse responses that are not whole, or of unknown queries."""
+    """Return the rows of hits; refuse incomplete responses, and those without a query."""
     first = rows.filter(pl.col(RANK).is_null() | (pl.col(RANK) == 1))
     faults = [_NO_HITS, *(reasons for _, _, reasons in shape.engine.faults)]
     counted = [(int(first[fault].sum()), fault) for fault in faults]

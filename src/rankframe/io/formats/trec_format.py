@@ -39,6 +39,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import number_of
 from rankframe.io.formats.numbers import beyond_float
+from rankframe.io.formats.packing import LINE, NUMBER, scan_lines
 
 Kind = Literal["qrels", "run"]
 T = TypeVar("T", pl.Series, pl.Expr)
@@ -50,8 +51,6 @@ FIELDS: dict[Kind, tuple[str, ...]] = {
     "run": (QUERY, "q0", DOC, RANK, SCORE, "tag"),
 }
 NUMERIC: dict[Kind, str] = {"qrels": RELEVANCE, "run": SCORE}
-# Columns of a table of lines.
-LINE, NUMBER = "_line", "_number"
 _TAG = 5
 _GAP = "_gap"
 NUMBER_TEXT = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:nan|inf|infinity))"
@@ -91,7 +90,10 @@ def read_trec(
 def read_even(
     source: str | IO[bytes], role: Kind | None, *, whole: bool = False
 ) -> pl.DataFrame | None:
-    """Read a text that is a table; return None if it is not, or has mistakes."""
+    """Read a text whose fields have one separator; return None for any other text.
+
+    The result is also None if a line has a mistake.
+    """
     content = _content(source)
     if content is None:
         return None
@@ -158,9 +160,7 @@ def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
 
 def _scan(source: str | IO[bytes]) -> pl.LazyFrame:
     """Return the lines of a text with their numbers, from 0, without white space around."""
-    source = io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else source
-    lines = pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False)
-    return lines.with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
+    return scan_lines(source).with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
 
 
 def _no_comment(role: Kind | None) -> pl.Expr:
@@ -170,7 +170,10 @@ def _no_comment(role: Kind | None) -> pl.Expr:
 
 
 def _wrong_fields(role: Kind) -> pl.Expr:
-    """Return whether a line, of uniform white space, has not the fields of its kind."""
+    """Return whether a line lacks fields of its kind or has too many.
+
+    The line must have single blanks between fields.
+    """
     wrong = pl.col(LINE).str.count_matches(" ", literal=True) != len(FIELDS[role]) - 1
     return wrong & ~_only_followed(pl.col(LINE)) if role == "run" else wrong
 
@@ -218,7 +221,7 @@ def read_lines(
 
 
 def _numbers(texts: T, role: Kind, *, whole: bool) -> T:
-    """Return scores or grades as numbers; null where a text is none."""
+    """Parse scores or grades; text that is no number becomes null."""
     if whole and role == "qrels":
         return whole_grades(texts)
     return texts.cast(pl.Float64, strict=False)
@@ -331,7 +334,7 @@ def _kind_of(first_line: str) -> Kind:
 
 
 def _only_followed(line: pl.Expr) -> pl.Expr:
-    """Return whether a line of a run is only followed by words.
+    """Return whether a line of a run has all its fields and then more words.
 
     If an id has a blank, the field of the rank is a word, or that of the tag is a number.
     """

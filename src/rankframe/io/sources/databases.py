@@ -109,7 +109,7 @@ def open_query(connection: Any, query: str, *, name: str) -> RawTable:
 def _streamed(
     ask: Ask, query: str, types: Mapping[str, Any], odd: Sequence[str], name: str
 ) -> pl.LazyFrame:
-    """Scan a query, which runs again with every pass, with the columns that are needed.
+    """Return a lazy table that runs the query in every pass, for the needed columns only.
 
     Columns of odd types are cast to text.
     """
@@ -128,7 +128,7 @@ def _streamed(
 
 
 def _query(selection: str | None, name: str, tables: Callable[[], list[str]]) -> str:
-    """Return a table or a query as it is written inside another query."""
+    """Return the name of a table, or a query in parentheses, for the `from` of a query."""
     if not selection:
         raise UnreadableInputError(
             name, "a table or a query is needed after a #", f"Its tables: {listing(tables())}"
@@ -218,7 +218,7 @@ def _held(path: Path, selection: str | None, name: str) -> pl.DataFrame:
 
 @contextmanager
 def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
-    """Explain the failure of a database in one line."""
+    """Turn an error of a database into an error of one line, with similar table names."""
     try:
         yield
     except (RankframeError, GeneratorExit):

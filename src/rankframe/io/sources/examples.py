@@ -16,7 +16,7 @@ _RUNS = {"shop": ("bm25", "dense", "hybrid"), "movies": ("popular", "item_based"
 
 
 class Example(NamedTuple):
-    """Files of an example, as paths: rankframe reads a path wherever it reads data.
+    """Hold the paths of the files of an example: rankframe reads a path wherever it reads data.
 
     folder: where they lie.
     qrels: the judgments.

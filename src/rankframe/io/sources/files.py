@@ -27,38 +27,13 @@ import polars as pl
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, is_text
 from rankframe.core.options import reached_with, storage_options
-from rankframe.io.formats.packing import (
-    STEP,
-    beginning_of,
-    held_bytes,
-    read_until,
-    unpacked,
-    without_packing,
-)
-from rankframe.io.formats.registry import (
-    PARQUET,
-    READ_ERRORS,
-    TREC,
-    Files,
-    by_beginning,
-    by_ending,
-    readable,
-    recognise,
-    refuse_other,
-)
+from rankframe.io.formats import packing, registry
+from rankframe.io.formats.registry import PARQUET, READ_ERRORS, TREC, Files, Format
 from rankframe.io.python_objects import NO_SOURCE
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.remote import STORES, Remote, explained, polars_arguments, scheme_of
 from rankframe.io.scratch import KeptFolder
-from rankframe.io.sources.folders import (
-    METADATA,
-    lake_at,
-    open_folder,
-    open_iceberg,
-    open_parts,
-    refuse_empty_parts,
-)
-from rankframe.io.sources.spool import is_large, saved, spooled
+from rankframe.io.sources import folders, spool
 
 HUGGING_FACE, WEB = "hf", ("http", "https")
 # Schemes to list in the error about an unknown scheme.
@@ -77,15 +52,15 @@ def open_path(path: str, request: InputRequest) -> RawTable:
         advice = "Rename it, or read it from a pipe"
         raise request.unreadable("its name is not UTF-8 text", advice)
     if Path(path).is_dir():
-        opened = open_folder(Path(path), request)
+        opened = folders.open_folder(Path(path), request)
         if isinstance(opened, pl.LazyFrame):
             return RawTable(opened)
         path = opened
     files = files_at(path)
     if not files:
         raise request.unreadable("no such file", _similar_file(Path(path)))
-    if path.endswith(METADATA) and files == [path]:
-        return RawTable(open_iceberg(path, request.name))
+    if path.endswith(folders.METADATA) and files == [path]:
+        return RawTable(folders.open_iceberg(path, request.name))
     if Path(files[0]).is_fifo():
         with Path(files[0]).open("rb") as pipe:
             return open_stream(pipe, request)
@@ -93,55 +68,63 @@ def open_path(path: str, request: InputRequest) -> RawTable:
     if not any(sizes.values()):
         raise request.empty()
     if not all(sizes.values()):
-        refuse_empty_parts(sizes, request.name)
-    beginning = beginning_of(files[0])
-    form = recognise(files[0], beginning, request.name)
+        folders.refuse_empty_parts(sizes, request.name)
+    form = registry.recognise(files[0], packing.beginning_of(files[0]), request.name)
     if form is None:
         raise request.unreadable(
             "its ending is not one that rankframe knows, and neither does it look like one",
-            f"It reads {readable()}",
+            f"It reads {registry.readable()}",
         )
-    if request.limit is not None and form is not PARQUET and is_large(files, request.limit):
-        large = spooled(form, files, files, request)
-        if large is not None:
-            return large
-    # Names are given to polars literally: a real file may have brackets in its name.
-    plain = len(files) == 1 and beginning.packing is None
-    return form.open(files if plain else without_packing(files, form.packings), request)
+    return _open_files(form, files, files, request)
+
+
+def _open_files(
+    form: Format,
+    files: list[str],
+    names: list[str],
+    request: InputRequest,
+    folder: KeptFolder | None = None,
+) -> RawTable:
+    """Open files of a format; text that is large for the memory limit, through temporary files.
+
+    `names`: what messages call the files. `folder`: the temporary folder with the files, if any.
+    """
+    if request.limit is not None and form is not PARQUET and spool.is_large(files, request.limit):
+        table = spool.spooled(form, files, names, request, folder)
+        if table is not None:
+            return table
+    return form.open(packing.without_packing(files, form.packings), request)._replace(files=folder)
 
 
 def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
     """Read an open file or a pipe to its end."""
     name, limit = request.name, request.limit
     try:
-        content = read_until(file, None if limit is None else held_bytes(limit))
+        content = packing.read_until(file, None if limit is None else packing.held_bytes(limit))
     except ValueError as error:  # a closed file
         raise request.unreadable(str(error)) from error
     except (TypeError, AttributeError) as error:  # `read` does not return content
         raise request.unreadable(f"its method read fails ({error})", NO_SOURCE[1]) from error
-    if limit is not None and is_large([io.BytesIO(content)], limit):
+    if limit is not None and spool.is_large([io.BytesIO(content)], limit):
         folder = KeptFolder()
-        path = saved(content, file, folder)
+        path = spool.saved(file, folder.path / "input", content)
         del content
-        form = by_beginning(beginning_of(path).head) or TREC
-        large = spooled(form, [path], [name], request, folder)
-        if large is not None:
-            return large
-        return form.open(without_packing([path], form.packings), request)._replace(files=folder)
-    buffer = unpacked(content, name)
+        form = registry.by_beginning(packing.beginning_of(path).head) or TREC
+        return _open_files(form, [path], [name], request, folder)
+    buffer = packing.unpacked(content, name)
     if _is_blank(buffer):
         raise request.empty()
-    head = beginning_of(buffer).head
-    refuse_other(head, name)
+    head = packing.beginning_of(buffer).head
+    registry.refuse_other(head, name)
     # Text of no known format is refused as TREC text, which names the line.
-    table = (by_beginning(head) or TREC).open([buffer], request)
+    table = (registry.by_beginning(head) or TREC).open([buffer], request)
     return table._replace(frame=table.frame.collect().lazy(), seekable=True)
 
 
 def _is_blank(buffer: io.BytesIO) -> bool:
-    """Return whether there is nothing to read, without a copy of it."""
+    """Return whether a buffer holds only white space, without copying a large buffer."""
     content = buffer.getbuffer()
-    return not content or (bytes(content[:STEP]).isspace() and buffer.getvalue().isspace())
+    return not content or (bytes(content[: packing.STEP]).isspace() and buffer.getvalue().isspace())
 
 
 def trec_texts(source: object) -> Files | None:
@@ -151,8 +134,8 @@ def trec_texts(source: object) -> Files | None:
     """
     try:
         if isinstance(source, io.BytesIO):
-            buffer = unpacked(source.getvalue(), "the open file")
-            form = by_beginning(beginning_of(buffer).head)
+            buffer = packing.unpacked(source.getvalue(), "the open file")
+            form = registry.by_beginning(packing.beginning_of(buffer).head)
             return [buffer] if form in (TREC, None) and not _is_blank(buffer) else None
         if not isinstance(source, str | os.PathLike) or "://" in str(source):
             return None
@@ -160,15 +143,15 @@ def trec_texts(source: object) -> Files | None:
         if not all(Path(file).is_file() for file in files):
             return None
         with suppress(UnreadableInputError):  # refused when it is read
-            form = recognise(files[0], beginning_of(files[0]), files[0])
-            return without_packing(files, TREC.packings) if form is TREC else None
+            form = registry.recognise(files[0], packing.beginning_of(files[0]), files[0])
+            return packing.without_packing(files, TREC.packings) if form is TREC else None
     except (*READ_ERRORS, IndexError):
         pass
     return None
 
 
 def files_at(path: str) -> list[str]:
-    """Return the file of this very name, or the matches of a pattern."""
+    """Return the file with this name, or else the files that match it as a pattern."""
     return [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
 
 
@@ -199,7 +182,7 @@ def open_address(address: str, request: InputRequest) -> RawTable:
 def _open_web(address: str, scheme: str, request: InputRequest) -> RawTable:
     """Open a file of the web, or files and folders of Hugging Face."""
     try:
-        form = by_ending(urlsplit(address).path)
+        form = registry.by_ending(urlsplit(address).path)
     except ValueError as error:  # such as brackets that no address has
         raise request.unreadable(f"this is no address ({error})") from error
     listed = scheme == HUGGING_FACE and form in (PARQUET, None)  # also folders and patterns
@@ -215,19 +198,19 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
         raise request.unreadable("it names no bucket")
     if place.is_dir():
         sizes = place.files()
-        table = lake_at(str(place), sizes, name)
+        table = folders.lake_at(str(place), sizes, name)
         if table is None:
-            table = open_parts(str(place), sizes, name, **polars_arguments(place.scheme))
+            table = folders.open_parts(str(place), sizes, name, **polars_arguments(place.scheme))
         return RawTable(table)
     files = [place] if place.exists() else _matching(place)
     if not files:
         raise _no_such_place(place, name)
-    if files[0].path.endswith(METADATA):
-        return RawTable(open_iceberg(str(files[0]), name))
+    if files[0].path.endswith(folders.METADATA):
+        return RawTable(folders.open_iceberg(str(files[0]), name))
     if not any(file.size() for file in files):
         raise request.empty()
-    form = by_ending(files[0].path)
-    if form is PARQUET or (form is None and by_beginning(files[0].head(_HEAD)) is PARQUET):
+    form = registry.by_ending(files[0].path)
+    if form is PARQUET or (form is None and registry.by_beginning(files[0].head(_HEAD)) is PARQUET):
         return RawTable(scan_files(files))
     # Files of other formats are fetched whole.
     names = [name] if len(files) == 1 else list(map(str, files))
@@ -237,24 +220,15 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
     ]
     if len(opened) == 1:
         return opened[0]
-    if any(table.by_query is not None for table in opened):
-        problem = "several files of which some are objects of JSON, by query"
-        raise request.unreadable(problem, "Give one of them")
     frame = pl.concat([table.frame for table in opened], how="vertical_relaxed")
     return opened[0]._replace(frame=frame)
 
 
 def _matching(place: Remote) -> list[Remote]:
     """Return the files that match an address with a pattern in it."""
-    above = []
-    for part in place.path.split("/"):
-        if _PATTERN.search(part):
-            break
-        above.append(part)
-    else:
-        return []
-    root = replace(place, path="/".join(above))
-    return root.glob(place.path[len(root.path) + 1 :]) if above else []
+    pattern = _PATTERN.search(place.path)
+    folder = place.path[: pattern.start()].rpartition("/")[0] if pattern else ""
+    return replace(place, path=folder).glob(place.path[len(folder) + 1 :]) if folder else []
 
 
 def _no_such_place(place: Remote, name: str) -> UnreadableInputError:
@@ -268,7 +242,7 @@ def _no_such_place(place: Remote, name: str) -> UnreadableInputError:
 
 
 def scan_files(files: Sequence[Remote]) -> pl.LazyFrame:
-    """Scan Parquet files; bytes that are not needed are not fetched."""
+    """Scan Parquet files at addresses; only the needed bytes are fetched."""
     with reached_with(files[0].options):  # as when they were found
         arguments = polars_arguments(files[0].scheme)
     return pl.scan_parquet([str(file) for file in files], glob=False, **arguments)

@@ -89,7 +89,7 @@ def _is_table(path: Path) -> bool:
 
 
 def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -> pl.LazyFrame:
-    """Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`).
+    """Scan the Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`).
 
     As Spark has it, names that begin with _ or . are no data; all else must be read. `sizes`: of
     the files by their paths from the folder; `reached`: what polars must know to get there.
@@ -158,7 +158,7 @@ def _hive_columns(path: Path) -> list[str]:
 
 
 def refuse_empty_parts(sizes: Mapping[str, int], name: str) -> None:
-    """Refuse empty files among others: something was cut short."""
+    """Refuse several files of which some are empty: writing them was interrupted."""
     empty = [file for file, size in sizes.items() if size == 0]
     if empty:
         problem = f"{len(empty):,} of its {len(sizes):,} files are empty, e.g. {empty[0]!r}"
@@ -166,7 +166,10 @@ def refuse_empty_parts(sizes: Mapping[str, int], name: str) -> None:
 
 
 def lake_at(root: str, files: Iterable[str], name: str) -> pl.LazyFrame | None:
-    """Open the table in a folder with these files (paths from the folder); None without one."""
+    """Open a folder as a Delta or Iceberg table; return None if it is neither.
+
+    `files` are the files of the folder, as paths from the folder.
+    """
     paths = list(files)
     if any(file.startswith(f"{_DELTA}/") for file in paths):
         return open_delta(root, name)

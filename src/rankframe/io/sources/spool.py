@@ -8,13 +8,11 @@ not go by lines, and tables without a header, are not spooled: the caller reads 
 from __future__ import annotations
 
 import io
-import shutil
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, NoReturn, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -41,6 +39,11 @@ _LOOKED_AT = 1 << 28
 _TIMES, _MOST_TIMES = 20, 1032
 
 _STEP = 1 << 20
+_JSON, _WITH_QUOTES = ("JSON", "JSON Lines"), ("CSV", "TSV")
+Types: TypeAlias = Mapping[str, pl.DataType]
+Columns: TypeAlias = tuple[tuple[str, pl.DataType], ...]
+# Reads a block of whole lines, with the types of the whole text once these are known.
+ReadBlock: TypeAlias = Callable[[bytes, Types | None], pl.DataFrame]
 
 
 def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
@@ -54,12 +57,11 @@ def is_large(files: Sequence[str] | Sequence[IO[bytes]], limit: int) -> bool:
     return False
 
 
-def saved(head: bytes, rest: IO[bytes], folder: KeptFolder) -> str:
-    """Write the content of a pipe to a file: `head`, which was read already, and the rest."""
-    path = folder.path / "input"
-    with room_for(folder.path), path.open("wb") as file:
+def saved(text: IO[bytes], path: Path, head: bytes = b"") -> str:
+    """Write an open file to a path, after `head`, which was read already; return the path."""
+    with room_for(path.parent), path.open("wb") as file:
         file.write(head)
-        while part := rest.read(_STEP):
+        while part := text.read(_STEP):
             file.write(part.encode() if isinstance(part, str) else part)
     return str(path)
 
@@ -76,125 +78,126 @@ def spooled(
     `names`: what messages call the files. `folder`: where they lie, if that is a temporary one.
     """
     folder = folder or KeptFolder()
-    parts: list[Path] = []
+    spools: list[_Spool] = []
     try:
-        if form.name in ("JSON", "JSON Lines"):
+        if form.name in _JSON:
             for file, name in zip(files, names, strict=True):
                 refuse_document(file, replace(request, name=name))
         for number, (file, name) in enumerate(zip(files, names, strict=True)):
             called = replace(request, name=name)
-            parts_of_file = _in_parts(file, form, called, folder.path / f"{number:05}")
-            if not parts_of_file or (
-                parts and form is not TREC and not _same_columns(parts[-1], parts_of_file[-1])
-            ):
-                return None  # read whole, the files give a table or the error that fits
-            parts += parts_of_file
-        with room_for(folder.path):
-            frame = pl.scan_parquet(_alike(parts), glob=False)
-        return RawTable(frame, untyped=form is not TREC, files=folder)
+            spool = _spool_file(file, form, called, folder.path / f"{number:05}")
+            if spool is None:
+                return None
+            spools.append(spool)
+        types = [spool.types() for spool in spools]
+        alike = all(columns == types[0] for columns in types)
+        if not alike and form is not TREC:
+            return None  # read whole, the files give a table or the error that fits
+        if alike:  # one scan, of which any stretch of rows can be read alone
+            frame = _scan([path for spool in spools for path in spool.paths], types[0])
+        else:
+            frames = [_scan(spool.paths, spool.types()) for spool in spools]
+            frame = pl.concat(frames, how="diagonal_relaxed")
+        return RawTable(frame, seekable=alike, untyped=form is not TREC, files=folder)
     except BaseException:
         folder.remove()
         raise
 
 
-def _readable(file: str, form: Format, folder: Path) -> str:
-    """Return a file as its format reads it: unpacked into a folder, if it is packed otherwise."""
-    packing = beginning_of(file, 0).packing
-    if packing is None or packing.name in form.packings:
-        return file
-    folder.mkdir(exist_ok=True)
-    with opened(file) as text, (folder / "text").open("wb") as raw:
-        shutil.copyfileobj(text, raw)
-    return str(folder / "text")
-
-
-def _in_parts(file: str, form: Format, request: InputRequest, folder: Path) -> list[Path] | None:
+def _spool_file(file: str, form: Format, request: InputRequest, folder: Path) -> _Spool | None:
     """Write the text of one file to Parquet files; return None if it cannot be read by blocks."""
-    reader: TrecReader | TableReader | JsonReader
+    limit, quotes = request.limit or 0, form.name in _WITH_QUOTES
+    with room_for(folder.parent):
+        folder.mkdir()
+    first = next(_blocks(file, request.name, limit, quotes=quotes), b"")
+    read = _reader_of(file, form, request, folder, first)
+    types = None
+    while read is not None:
+        spool = _Spool(folder, int(limit * _PART))
+        for block in _blocks(file, request.name, limit, quotes=quotes):
+            spool.add(read(block, types))
+        spool.flush()
+        types = spool.types()
+        if form is TREC and any(RANK not in dict(columns) for columns in spool.schemas):
+            types.pop(RANK, None)  # a rank that is no number says that none of them are ranks
+        if not spool.differs_from(types):
+            return spool if spool.paths else None
+    return None
+
+
+def _reader_of(
+    file: str, form: Format, request: InputRequest, folder: Path, first: bytes
+) -> ReadBlock | None:
+    """Return the function that reads the blocks of a text; None if it must be read whole.
+
+    `first` is the first block. If a line has a mistake, the function refuses the whole text.
+    """
 
     def readable() -> str:
-        with room_for(folder.parent):
-            return _readable(file, form, folder)
+        packing = beginning_of(file, 0).packing
+        if packing is None or packing.name in form.packings:
+            return file
+        with opened(file) as text:
+            return saved(text, folder / "text")
 
-    def read(text: IO[bytes]) -> RawTable:
-        return form.open([text], request)
+    def open_block(block: bytes) -> RawTable:
+        return form.open([io.BytesIO(block)], request)
 
     if form is TREC and request.role != "queries":
         role = request.role
-        reader = TrecReader(role, lambda: refuse_mistakes(readable(), role, request.name))
-    elif form.name in ("CSV", "TSV"):
-        reader = TableReader(read)
-    elif form.name in ("JSON", "JSON Lines"):
-        reader = JsonReader(read, lambda: refuse_lines(readable(), request.name))
-    else:
-        return None
-    limit = request.limit or 0
-    while True:
-        shutil.rmtree(folder, ignore_errors=True)
-        with room_for(folder.parent):
-            folder.mkdir()
-        parts = _Parts(folder, int(limit * _PART))
-        blocks = _blocks(file, request.name, limit, quotes=reader.quotes)
-        first = next(blocks, b"")
-        if not reader.begin(first):
-            return None
-        above = 0
-        for block in chain([first], blocks):
-            parts.add(reader.table(block, above))
-            above += block.count(b"\n")
-        parts.flush()
-        if isinstance(reader, TableReader) or not reader.end():
-            break
-    with room_for(folder.parent):
-        for path in parts.paths if reader.dropped else ():
-            _rewritten(path, lambda table: table.drop(reader.dropped, strict=False))
-    return parts.paths
+        return _trec_reader(role, lambda: refuse_mistakes(readable(), role, request.name))
+    if form.name in _WITH_QUOTES:
+        return _table_reader(open_block, first)
+    if form.name in _JSON:
+        return _json_reader(open_block, first, lambda: refuse_lines(readable(), request.name))
+    return None
 
 
-class _Parts:
-    """Collect tables in order, and write several of them to each file."""
+class _Spool:
+    """Collect the tables of one text in order, and write several of them to each file."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self._folder, self._most, self._size = folder, size, 0
         self._tables: list[pl.DataFrame] = []
         self.paths: list[Path] = []
+        # the names and types of the columns of the tables, each combination once
+        self.schemas: dict[Columns, None] = {}
 
     def add(self, table: pl.DataFrame) -> None:
+        """Add a table; a table without columns is left out."""
         if table.width:
             self._tables.append(table)
             self._size += size_of(table)
+            self.schemas[tuple(table.schema.items())] = None
         if self._size > self._most:
             self.flush()
 
     def flush(self) -> None:
+        """Write the tables that are not written yet."""
         if self._tables:
             self.paths.append(self._folder / f"{len(self.paths):07}.parquet")
             with room_for(self._folder.parent):
                 _write(pl.concat(self._tables, how="diagonal_relaxed"), self.paths[-1])
             self._tables, self._size = [], 0
 
+    def types(self) -> pl.Schema:
+        """Return the columns of all tables, each with a type that can hold all of its values."""
+        empty = [pl.DataFrame(schema=dict(columns)) for columns in self.schemas]
+        return pl.concat([*empty, pl.DataFrame()], how="diagonal_relaxed").schema
+
+    def differs_from(self, types: Types) -> bool:
+        """Return whether a table has a column that is not of these types, and not only nulls."""
+        columns = (column for columns in self.schemas for column in columns)
+        return any(kind not in (pl.Null, types.get(name)) for name, kind in columns)
+
+
+def _scan(paths: list[Path], types: Types) -> pl.LazyFrame:
+    """Scan Parquet files; a column that a file lacks is null in its rows."""
+    return pl.scan_parquet(paths, schema=types, missing_columns="insert", glob=False)
+
 
 def _write(table: pl.DataFrame, path: Path) -> None:
     table.write_parquet(path, compression="lz4", statistics=False)
-
-
-def _rewritten(path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
-    _write(change(pl.read_parquet(path, glob=False, memory_map=False)), path)
-
-
-def _alike(parts: Sequence[Path]) -> list[Path]:
-    """Rewrite files so that all have the columns and types of their concatenation."""
-    schemas = [pl.read_parquet_schema(path) for path in parts]
-    empty = {tuple(schema.items()): pl.DataFrame(schema=schema) for schema in schemas}
-    whole = pl.concat(empty.values(), how="diagonal_relaxed")
-    for path, schema in zip(parts, schemas, strict=True):
-        if schema != whole.schema:
-            _rewritten(path, lambda table: pl.concat([whole, table], how="diagonal_relaxed"))
-    return list(parts)
-
-
-def _same_columns(first: Path, second: Path) -> bool:
-    return pl.read_parquet_schema(first) == pl.read_parquet_schema(second)
 
 
 def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes]:
@@ -251,131 +254,64 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
     return unpacked_bytes
 
 
-class TrecReader:
-    """Read TREC text in blocks of whole lines; `refuse`: refuses the whole text for a mistake."""
+def _trec_reader(role: Kind | None, refuse: Callable[[], NoReturn]) -> ReadBlock:
+    """Return the reader of TREC text; `refuse` raises the error for a mistake in the text."""
 
-    # whether lines may end between quotation marks, without ending the row
-    quotes = False
-
-    def __init__(self, role: Kind | None, refuse: Callable[[], NoReturn]) -> None:
-        self._role: Kind | None = role
-        self._refuse = refuse
-        # columns that are left out, as the whole has shown
-        self.dropped: tuple[str, ...] = ()
-        # of the scores: text where floats may not hold one of them
-        self._types: set[pl.DataType] = set()
-
-    def begin(self, block: bytes) -> bool:  # noqa: ARG002
-        """Look at the first block; return False if such a text must be read in another way."""
-        return True
-
-    def table(self, block: bytes, above: int) -> pl.DataFrame:  # noqa: ARG002
-        """Read a block that follows `above` lines; return no columns if the block is empty."""
-        exact = pl.String in self._types
-        table = None if exact else read_even(io.BytesIO(block), self._role)
+    def read(block: bytes, types: Types | None) -> pl.DataFrame:
+        nonlocal role
+        exact = types is not None and types.get(SCORE) == pl.String  # floats cannot hold them
+        table = None if exact else read_even(io.BytesIO(block), role)
         if table is None:
-            table = read_lines(io.BytesIO(block), self._role, exact=exact)
+            table = read_lines(io.BytesIO(block), role, exact=exact)
         if table is None:
-            self._refuse()
-        if SCORE in table.columns:
-            self._role = "run"
-            self._types.add(table[SCORE].dtype)
-            if RANK not in table.columns:
-                self.dropped = (RANK,)  # one that is no number says that none of them are ranks
-        elif table.width:
-            self._role = "qrels"
+            refuse()
+        if table.width:
+            role = "run" if SCORE in table.columns else "qrels"
+        return table if types is None else table.select(filter(types.__contains__, table.columns))
+
+    return read
+
+
+def _table_reader(open_block: Callable[[bytes], RawTable], first: bytes) -> ReadBlock | None:
+    """Return the reader of CSV or TSV; None unless the first line is a header of names."""
+    end = first.find(b"\n") + 1
+    if not end or first.count(b'"', 0, end) % 2:
+        return None
+    head = open_block(first[:end])
+    if head.note or not head.frame.collect().is_empty():
+        return None
+    header = b""
+
+    def read(block: bytes, types: Types | None) -> pl.DataFrame:  # noqa: ARG001
+        nonlocal header
+        table = open_block(header + block).frame.collect()
+        header = first[:end]  # which the first block has itself
         return table
 
-    def end(self) -> bool:
-        """Return whether to read once more: some scores are text, and others numbers."""
-        again = len(self._types) > 1
-        self._types &= {pl.String()}
-        return again
+    return read
 
 
-class TableReader:
-    """Read a table with a header, CSV or TSV, in blocks of whole rows; `read`: reads a table."""
+def _json_reader(
+    open_block: Callable[[bytes], RawTable], first: bytes, refuse: Callable[[], NoReturn]
+) -> ReadBlock | None:
+    """Return the reader of JSON Lines; None unless polars reads each line as a row.
 
-    quotes = True
-    dropped = ()
-
-    def __init__(self, read: Callable[[IO[bytes]], RawTable]) -> None:
-        self._read = read
-        self._header = b""
-        self._first = True
-
-    def begin(self, block: bytes) -> bool:
-        """Take the first line as the header; return False if it is a row, or ends inside quotes."""
-        end = block.find(b"\n") + 1
-        if not end or block.count(b'"', 0, end) % 2:
-            return False
-        self._header = block[:end]
-        return (table := self._frame(self._header)) is not None and table.is_empty()
-
-    def table(self, block: bytes, above: int) -> pl.DataFrame:
-        """Read a block of CSV text; a later block gets the header of the first block."""
-        table = self._frame(block if not above else self._header + block)
-        assert table is not None  # its header is that of the first
-        return table
-
-    def _frame(self, text: bytes) -> pl.DataFrame | None:
-        table = self._read(io.BytesIO(text))
-        return None if table.note else table.frame.collect()
-
-
-class JsonReader:
-    """Read JSON Lines block by block.
-
-    Args:
-        read: reads a block of text.
-        refuse: raises the error for a malformed line.
+    `refuse` raises the error for a malformed line.
     """
 
-    quotes = False
-    dropped = ()
-
-    def __init__(
-        self, read: Callable[[IO[bytes]], RawTable], refuse: Callable[[], NoReturn]
-    ) -> None:
-        self._read, self._refuse = read, refuse
-        self._schemas: dict[tuple[tuple[str, pl.DataType], ...], None] = {}
-        # of the whole text, if blocks alone have other types
-        self._schema: pl.Schema | None = None
-
-    def begin(self, block: bytes) -> bool:
-        """Return whether each line is a row that polars reads as it is, without restructuring."""
-        try:
-            schema = self._read(io.BytesIO(block)).frame.collect_schema()
-        except MalformedLineError:
-            self._refuse()
-        return (
-            schema == pl.scan_ndjson(io.BytesIO(block), infer_schema_length=None).collect_schema()
-        )
-
-    def table(self, block: bytes, above: int) -> pl.DataFrame:  # noqa: ARG002
-        """Read a block."""
+    def read(block: bytes, types: Types | None) -> pl.DataFrame:
         if not block.strip():
             return pl.DataFrame()
-        if self._schema is not None:
-            return pl.scan_ndjson(io.BytesIO(block), schema=self._schema).collect()
+        if types is not None:
+            return pl.scan_ndjson(io.BytesIO(block), schema=types).collect()
         try:
-            table = open_json_lines([io.BytesIO(block)], "").collect()
+            return open_json_lines([io.BytesIO(block)], [""]).collect()
         except MalformedLineError:
-            self._refuse()
-        self._schemas[tuple(table.schema.items())] = None
-        return table
+            refuse()
 
-    def end(self) -> bool:
-        """Return whether to read once more: a column has numbers in some blocks and text in others.
-
-        In the second pass, polars itself reads the numbers as text.
-        """
-        if self._schema is not None:
-            return False
-        empty = [pl.DataFrame(schema=dict(schema)) for schema in self._schemas]
-        whole = pl.concat(empty, how="diagonal_relaxed").schema
-        same = all(
-            kind in (pl.Null, whole[name]) for schema in self._schemas for name, kind in schema
-        )
-        self._schema = None if same else whole
-        return not same
+    try:
+        schema = open_block(first).frame.collect_schema()
+    except MalformedLineError:
+        refuse()
+    rows = pl.scan_ndjson(io.BytesIO(first), infer_schema_length=None)
+    return read if schema == rows.collect_schema() else None
