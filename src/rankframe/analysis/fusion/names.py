@@ -51,7 +51,7 @@ def resolve(
         if weights is not None:
             raise _refusal(": an expression has its own. Write them into it.")
         definition = define_method(method)
-        return Method(definition.name, _norm_for(definition, norm), definition)
+        return Method(definition.name, norm_for(definition, norm), definition)
     if not isinstance(method, str):
         raise OptionError(f"a method is a name or a polars expression, not {shown(method)}.")
     definition, params = parse(method)
@@ -77,7 +77,7 @@ def resolve(
                     f"{definition.name} needs {name}: write {definition.name}({name}={example})."
                 )
             params[name] = parameter.default
-    return Method(method.strip(), _norm_for(definition, norm), definition, params)
+    return Method(method.strip(), norm_for(definition, norm), definition, params)
 
 
 def parse(text: str) -> tuple[Definition, dict[str, Any]]:
@@ -169,7 +169,8 @@ def _refusal(problem: str) -> OptionError:
     return OptionError(Option("weights", bare=True), problem)
 
 
-def _norm_for(definition: Definition, norm: str | None) -> Norm | None:
+def norm_for(definition: Definition, norm: str | None) -> Norm | None:
+    """Return the norm of a method; refuse one that the method does not use."""
     if definition.scored or definition.expression is not None:
         return norm_named(_DEFAULT_NORM if norm is None else norm)
     if norm is not None:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.norms import Norm, NormalisedStack
+from rankframe.analysis.fusion.norms import RAW, Norm, NormalisedStack
 from rankframe.analysis.fusion.stack import Stack
 from rankframe.analysis.fusion.training import Hits
 from rankframe.core.arrays import AnyInts, Floats
@@ -124,6 +124,13 @@ class Method:
     definition: Definition
     params: Mapping[str, Any] = field(default_factory=dict)
     learned: Learned | None = None
+
+    @property
+    def norm_name(self) -> str | None:
+        """Return the name of the norm; None for a method that uses no scores."""
+        if not self.definition.scored:
+            return None
+        return RAW if self.norm is None else self.norm.name
 
     @property
     def needs_scores(self) -> bool:
