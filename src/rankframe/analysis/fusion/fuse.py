@@ -12,7 +12,6 @@ from typing import Any, Unpack
 import polars as pl
 
 from rankframe.analysis.fusion.names import MethodLike, Weights, define_method, norm_named, resolve
-from rankframe.analysis.fusion.norms import NormalisedStack
 from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies, StackOptions
 from rankframe.analysis.fusion.registry import METHODS, Method
 from rankframe.analysis.fusion.runs import (
@@ -154,7 +153,7 @@ def stack(
         loaded, columns = LoadedRuns(opened, policies), sorted({QUERY, RANK, "run", *needed})
 
         def frame(block: Ints) -> pl.DataFrame:
-            rows = NormalisedStack(loaded.stack(block), method.norm).frame(columns)
+            rows = loaded.stack(block).with_norm(method.norm).frame(columns)
             rows = rows.drop("_document")
             return rows.sort(QUERY, pl.col("run").replace_strict(places), RANK)
 

@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from rankframe.analysis.fusion.methods import METHODS
-from rankframe.analysis.fusion.norms import NORMS, RAW, Norm, NormalisedStack
+from rankframe.analysis.fusion.norms import NORMS, RAW, Norm
 from rankframe.analysis.fusion.registry import Definition, Method
+from rankframe.analysis.fusion.stack import Stack
 from rankframe.core.arrays import Floats
 from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError
@@ -204,9 +205,9 @@ def define_method(expression: pl.Expr, name: str = "an expression") -> Definitio
     )
 
 
-def _evaluate(expression: pl.Expr, columns: list[str], documents: NormalisedStack) -> Floats:
+def _evaluate(expression: pl.Expr, columns: list[str], stack: Stack) -> Floats:
     """Evaluate an expression for each document, over these columns of its rows."""
-    rows = documents.frame(columns)
+    rows = stack.frame(columns)
     try:
         # With sorted keys polars adds up each group in the order of its rows, not by threads.
         scores = (

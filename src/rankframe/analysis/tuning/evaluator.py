@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.norms import Norm, NormalisedStack
+from rankframe.analysis.fusion.norms import Norm
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
@@ -138,10 +138,10 @@ class Evaluator:
             block = JudgedBlock(runs.stack(queries), self._judgments)
             if runs is self.runs and runs.rows <= _KEPT_ROWS:
                 self._blocks[number] = block
-        stacks: dict[Norm | None, NormalisedStack] = {}
+        stacks: dict[Norm | None, Stack] = {}
         for method, ranks in zip(methods, matches, strict=True):
             if method.norm not in stacks:
-                stacks[method.norm] = NormalisedStack(block.stack, method.norm)
+                stacks[method.norm] = block.stack.with_norm(method.norm)
             by_score = block.rank(method.scores(stacks[method.norm]))
             ranks.put(block.batch, block.numbers, block.rows, block.judged, by_score)
         return int(runs.lengths[queries].sum())
