@@ -19,28 +19,24 @@ from rankframe.core.wording import plain_text
 
 
 @takes(
-    replace(flags.RUNS, help="Two or more runs; NAME=RUN names a run."),
-    Flag(
-        "method", str, "A method, perhaps with parameters; see `rankframe fusions`.", "NAME",
-        default="rrf", complete=methods,
-    ),
-    Flag(
-        "norm", str | None, "Norm of scores, for methods that use scores (default: min_max).",
-        "NAME",
-    ),
-    Flag("weights", str | None, "Weights, in the order of runs or as NAME=X,NAME=X,...", "X,X,..."),
-    Flag("qrels", str | None, "Judgments, for trained methods.", "FILE"),
+    flags.RUNS,
+    Flag("method", str, "NAME", default="rrf", complete=methods), Flag("norm", str | None, "NAME"),
+    Flag("weights", str | None, "X,X,..."), Flag("qrels", str | None, "FILE"),
     FusionPolicies, Storage, flags.COLUMNS, flags.MAX_MEMORY,
     output=(
-        Flag(
-            "output", Path, "Write the fused run to this file; its ending chooses the format.",
-            typed="--output -o", default=REQUIRED,
-        ),
-        flags.OVERWRITE, flags.QUIET,
+        Flag("output", Path, typed="--output -o", default=REQUIRED), flags.OVERWRITE, flags.QUIET,
     ),
 )  # fmt: skip
 def fuse(runs: list[str], *, output: Path, out: Output, how: Given) -> None:
     """Fuse runs of the same queries into one, such as lexical and vector search.
+
+    Flags:
+        runs: Two or more runs; NAME=RUN names a run.
+        method: A method, perhaps with parameters; see `rankframe fusions`.
+        norm: Norm of scores, for methods that use scores (default: min_max).
+        weights: Weights, in the order of runs or as NAME=X,NAME=X,...
+        qrels: Judgments, for trained methods.
+        output: Write the fused run to this file; its ending chooses the format.
 
     Examples:
       rankframe fuse bm25.parquet dense.parquet -o hybrid.parquet
@@ -101,34 +97,29 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
 
 @takes(
     flags.QRELS_AND_RUNS,
-    replace(
-        flags.METRICS, name="metric", kind=str, default="ndcg@10",
-        help="The metric to tune for; see `rankframe metrics`.",
-    ),
-    Flag(
-        "methods", list[str] | None, "A method to try, e.g. rrf, wsum (repeatable).", "NAME",
-        "--method", complete=methods,
-    ),
-    Flag(
-        "norms", list[str] | None, "A norm to try, e.g. zmuv (repeatable).", "NAME", "--norm"
-    ),
-    Flag(
-        "grid", list[str] | None,
-        "Values to try, e.g. k=10,60,100; for weights the step: weights=0.05 (repeatable).",
-        "NAME=X,...",
-    ),
-    Flag("folds", int, "Number of folds of queries.", default=5),
-    Flag("budget", int, "Search the weights if there are more than N combinations.", default=200),
-    Flag("depth", int | None, "Fuse only the top N documents of each run."),
+    replace(flags.METRICS, name="metric", kind=str, default="ndcg@10"),
+    Flag("methods", list[str] | None, "NAME", "--method", complete=methods),
+    Flag("norms", list[str] | None, "NAME", "--norm"), Flag("grid", list[str] | None, "NAME=X,..."),
+    Flag("folds", int, default=5), Flag("budget", int, default=200), Flag("depth", int | None),
     SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
     output=(
-        Flag("top", int, "Number of candidates to show.", default=10),
-        flags.formats("table", "json", "csv", "markdown"), *flags.RESULT,
+        Flag("top", int, default=10), flags.formats("table", "json", "csv", "markdown"),
+        *flags.RESULT,
     ),
 )  # fmt: skip
 def tune(sources: list[str], *, top: int, out: Output, how: Given) -> None:
     """Find the best fusion of runs, and test its gain on queries that were not used to choose it.
+
+    Flags:
+        metric: The metric to tune for; see `rankframe metrics`.
+        methods: A method to try, e.g. rrf, wsum (repeatable).
+        norms: A norm to try, e.g. zmuv (repeatable).
+        grid: Values to try, e.g. k=10,60,100; for weights the step: weights=0.05 (repeatable).
+        folds: Number of folds of queries.
+        budget: Search the weights if there are more than N combinations.
+        depth: Fuse only the top N documents of each run.
+        top: Number of candidates to show.
 
     Examples:
       rankframe tune qrels.parquet bm25.parquet dense.parquet
