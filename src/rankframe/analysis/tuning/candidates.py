@@ -6,7 +6,6 @@ A grid has the values of parameters, and the weights, that are tried.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
@@ -21,6 +20,7 @@ from rankframe.analysis.tuning.weights import denominator_of, simplex, simplex_s
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, shown
 from rankframe.core.options import is_number
+from rankframe.metrics.names import read_literal
 
 # Values by the name of a parameter; for weights their step, or lists of them.
 Grid: TypeAlias = Mapping[str, Any]
@@ -214,8 +214,8 @@ def parse_grid(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, values = text.partition("=")
         name = name.strip()
-        numbers = [_parse_number(value) for value in values.split(",")]
-        if not (name and equals) or None in numbers:
+        numbers = [read_literal(value.strip()) for value in values.split(",")]
+        if not (name and equals and all(map(is_number, numbers))):
             raise OptionError(
                 Option("grid"), f" reads NAME=X,X, e.g. k=10,60,100 or weights=0.05, not {text!r}."
             )
@@ -231,10 +231,3 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
     """Return the elements of an iterable; anything else, and text, is a single element."""
     several = isinstance(values, Iterable) and not isinstance(values, str)
     return tuple(values) if several else (values,)
-
-
-def _parse_number(text: str) -> float | int | None:
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return None

@@ -61,12 +61,14 @@ def simplex(runs: int, denominator: int) -> Iterator[Point]:
     >>> list(simplex(2, 2))
     [(0, 2), (1, 1), (2, 0)]
     """
-    if runs == 1:
-        yield (denominator,)
-        return
-    for first in range(denominator + 1):
-        for rest in simplex(runs - 1, denominator - first):
-            yield (first, *rest)
+    places = denominator + runs - 1
+    for bars in combinations(range(places), runs - 1):
+        yield _between(bars, places)
+
+
+def _between(bars: Sequence[int], places: int) -> Point:
+    """Return the sizes of the parts into which bars at some of these places divide the others."""
+    return tuple(after - before - 1 for before, after in pairwise((-1, *bars, places)))
 
 
 def weights_of(point: Point, denominator: int) -> tuple[float, ...]:
@@ -87,9 +89,7 @@ def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
     places = denominator + runs - 1
     for draw in range(1 << 62):
         drawn = random_words(np.array([draw], np.uint64), places, seed)[0]
-        bars = sorted(np.argsort(drawn, kind="stable")[: runs - 1].tolist())
-        ends = [-1, *bars, places]
-        yield tuple(b - a - 1 for a, b in pairwise(ends))
+        yield _between(sorted(np.argsort(drawn, kind="stable")[: runs - 1].tolist()), places)
 
 
 def neighbours(point: Point, step: int) -> Iterator[Point]:
