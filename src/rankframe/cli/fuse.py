@@ -50,28 +50,20 @@ def fuse(runs: list[str], *, output: Path, out: Output, how: Given) -> None:
       rankframe fuse bm25.parquet dense.parquet --method posfuse --qrels qrels.parquet \\
         -o hybrid.parquet
     """
-    judgments, sources = open_inputs(how.get("qrels"), runs)
-    check_outputs([judgments, *sources.values()], output)
+    import polars as pl
 
-    from rankframe.analysis.fusion.fuse import Fusion
+    import rankframe as rf
     from rankframe.analysis.fusion.names import resolve
-    from rankframe.analysis.fusion.runs import named_runs
 
-    weights = _weights(how["weights"], len(sources)) if "weights" in how else None
-    chosen = resolve(
-        how["method"], list(named_runs(sources)), norm=how.get("norm"), weights=weights
-    )
+    how["qrels"], sources = open_inputs(how.get("qrels"), runs)
+    check_outputs([how["qrels"], *sources.values()], output)
+    if "weights" in how:
+        how["weights"] = _weights(how["weights"], len(sources))
     with out.progress(" + ".join(sources)) as report:
-        fusion = Fusion(
-            sources,
-            chosen,
-            FusionPolicies.from_options(how),
-            qrels=judgments,
-            columns=how.get("columns"),
-            max_memory=how.get("max_memory"),
-        )
-        written = fusion.write(output, overwrite=out.overwrite, on_progress=report)
-    rows, queries = number_of(written.rows, "row"), number_of(written.queries, "query")
+        fused = rf.fuse(sources, output=output, overwrite=out.overwrite, progress=report, **how)
+    counts = fused.select(pl.len(), (pl.col("rank") == 1).sum()).collect(engine="streaming").row(0)
+    chosen = resolve(how["method"], list(sources), norm=how.get("norm"), weights=how.get("weights"))
+    rows, queries = map(number_of, counts, ("row", "query"))
     by = f" by {chosen.norm.name}" if chosen.norm is not None else ""
     summary = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(sources)}"
     print(plain_text(summary), file=sys.stderr)

@@ -108,9 +108,7 @@ class LoadedRuns:
     def __init__(self, runs: Mapping[str, InputTable], policies: FusionPolicies) -> None:
         def read_run(name: str, run: InputTable, frame: pl.LazyFrame) -> QueryIndex:
             with naming_the_run(repr(name)):
-                if policies.cuts_kept_ranks:
-                    frame = frame.filter(policies.within_depth)
-                return index_ranking(Batches(run, frame).whole())
+                return index_ranking(Batches(run, policies.cut_kept_ranks(frame)).whole())
 
         self.inputs, self.policies, tables = runs, policies, tuple(runs.values())
         # A run is indexed while the next one is read.

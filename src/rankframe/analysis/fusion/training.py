@@ -131,9 +131,10 @@ def judge_runs(
 
 def _cut_kept_ranks(run: InputTable, policies: FusionPolicies) -> InputTable:
     """Drop the rows of a run that are dropped when it is fused, so that lists are equally long."""
-    if not policies.cuts_kept_ranks:
+    frame = run.frame
+    kept = policies.cut_kept_ranks(frame)
+    if kept is frame:
         return run
-    kept = run.frame.filter(policies.within_depth)
     mapping = {name: name for name in run.mapping}
     return replace(run, raw=kept, mapping=mapping, lists=None, seekable=False, distance=False)
 
