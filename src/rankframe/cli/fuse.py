@@ -127,11 +127,10 @@ def tune(sources: list[str], *, top: int, out: Output, how: Given) -> None:
     """
     import rankframe as rf
     from rankframe.analysis.tuning.candidates import parse_grid
-    from rankframe.analysis.tuning.outcome import TUNING_FILES
     from rankframe.present.terminal import analysis_tables as show
 
     judgments, runs = open_inputs(sources[0], sources[1:])
-    out.refuse_taken([judgments, *runs.values(), how.get("queries")], TUNING_FILES)
+    out.refuse_taken([judgments, *runs.values(), how.get("queries")], rf.Tuning.FILES)
     grid = parse_grid(how.pop("grid", ()))
     with out.progress("tuning") as report:
         found = rf.tune(judgments, runs, grid=grid, progress=report, **how)

@@ -139,12 +139,7 @@ def rules_from(how: Given) -> dict[str, Any]:
     ),
 )  # fmt: skip
 def history(
-    folders: list[str],
-    *,
-    plot: Path | None,
-    margin: str | None,
-    out: Output,
-    how: Given,
+    folders: list[str], *, plot: Path | None, margin: str | None, out: Output, how: Given
 ) -> None:
     """Show how metrics of stored results changed over time.
 

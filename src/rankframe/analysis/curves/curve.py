@@ -36,11 +36,7 @@ from rankframe.engine.evaluate import evaluate
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.queries import (
-    Attributes,
-    By,
-    read_attributes,
-)
+from rankframe.io.queries import Attributes, By, read_attributes
 from rankframe.metrics.names import Metric, MetricLike, resolve
 
 Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]

@@ -42,10 +42,7 @@ NORMS: dict[str, Norm] = {}
 
 
 def norm(
-    formula: str,
-    *,
-    scored: bool = True,
-    absent: Callable[[Floats, Floats], Floats] | None = None,
+    formula: str, *, scored: bool = True, absent: Callable[[Floats, Floats], Floats] | None = None
 ) -> Callable[[Callable[[StackedRun], Floats]], Callable[[StackedRun], Floats]]:
     """Register a function as a norm."""
 

@@ -29,9 +29,6 @@ from rankframe.engine.result import about_frame
 from rankframe.io.inputs import Source
 from rankframe.metrics.names import Metric
 
-TUNING_FILES = tuple(
-    f"{name}.parquet" for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
-)
 _SHOWN = 5  # candidates on the screen of a notebook
 
 
@@ -57,7 +54,7 @@ class Tuning(Outcome):
     """
 
     FRAMES = ("candidates", "against", "folds", "runs", "per_query", "ledger")
-    FILES = TUNING_FILES
+    FILES = tuple(f"{name}.parquet" for name in FRAMES)
 
     candidates: pl.DataFrame
     against: pl.DataFrame
