@@ -40,7 +40,7 @@ _METAVARS = {int: "N", float: "X", Path: "FILE", str: "TEXT"}
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help shows what to type, not the types of Python."""
+    """Show in the help of a command what to type, not the types of Python."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, without types of Python."""
@@ -76,7 +76,7 @@ def metavar(kind: Any) -> str:
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag, and how its value becomes a keyword argument of the function behind a command."""
+    """Describe a flag, and how its value becomes an argument of the function behind a command."""
 
     name: str  # the keyword argument
     kind: Any
@@ -108,7 +108,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Argument(Flag):
-    """An argument, which has no flag; `metavar` is its name in the help."""
+    """Describe an argument, which has no flag; `metavar` is its name in the help."""
 
     default: Any = REQUIRED
 
@@ -182,7 +182,7 @@ def takes(
 
 
 def _documented(command: Command) -> tuple[str, dict[str, str]]:
-    """Return the docstring of a command without its section `Flags`, and the entries of this."""
+    """Return the docstring of a command without its section `Flags`, and the help of each flag."""
     before, _, rest = inspect.cleandoc(command.__doc__ or "").partition("\n\nFlags:\n")
     section, _, after = rest.partition("\n\n")
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)

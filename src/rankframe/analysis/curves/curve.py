@@ -406,7 +406,7 @@ def _drawing(points: pl.DataFrame) -> str:
 
 
 def _thin(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
-    """Keep the finite points of one curve, no more than anybody sees."""
+    """Return the finite points of one curve, as many as a small drawing can show."""
     points = part.select(pl.col(x, y).cast(pl.Float64))
     points = points.filter(pl.all_horizontal(pl.all().is_finite())).drop_nulls()
     if points.height > _MOST_POINTS and x != "k":
@@ -415,7 +415,7 @@ def _thin(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
 
 
 def _span(columns: list[pl.Series]) -> tuple[float, float]:
-    """Return the lowest and the highest value, but not the same."""
+    """Return the lowest and the highest value, moved apart if they are equal."""
     values = [value for column in columns for value in column]
     if not values:
         return 0.0, 1.0

@@ -163,7 +163,7 @@ def stack(
 
 
 class Fusion:
-    """Open runs by name, and judgments; refuse inputs that cannot be fused."""
+    """Open the runs and judgments of a fusion; fuse the runs when `collect` or `write` is called."""
 
     def __init__(
         self,

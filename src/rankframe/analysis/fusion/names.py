@@ -166,7 +166,7 @@ def _check_weights(weights: Any, runs: Sequence[str]) -> list[float]:
 
 
 def _refusal(problem: str) -> OptionError:
-    """Return the error of weights with this problem."""
+    """Return an error about the option `weights`."""
     return OptionError(Option("weights", bare=True), problem)
 
 

@@ -132,7 +132,7 @@ class LoadedRuns:
         return int(self.lengths.sum())
 
     def partitions(self) -> Iterator[LoadedRuns]:
-        """Yield all queries, as the only partition."""
+        """Yield these runs as the only partition."""
         yield self
 
     def blocks(self, numbers: Ints | None = None) -> list[Ints]:
@@ -145,7 +145,7 @@ class LoadedRuns:
         return [block for block in np.split(numbers, cuts) if len(block)]
 
     def stack(self, block: Ints) -> Stack:
-        """Bring the rows of a block of queries together."""
+        """Return the stack of a block of queries."""
         sides = [
             Side.from_index(ranking, numbers[block])
             for ranking, numbers in zip(self.rankings, self.numbers, strict=True)
@@ -160,7 +160,7 @@ class LoadedRuns:
             raise
 
     def find_duplicates(self, error: DuplicateError) -> DuplicateError:
-        """Return the error as it is: it counts the duplicates of the whole input."""
+        """Return the error unchanged: its counts are of the whole input already."""
         return error
 
 

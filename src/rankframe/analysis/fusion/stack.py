@@ -35,9 +35,9 @@ _ALL = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class StackedRun:
-    """Hold the lists of a run, and what the run has of each document of a stack.
+    """Hold one run of a stack: its lists, and the rank and score of each document in it.
 
-    Rows are those of the run, best first; documents are those of the stack, in its order.
+    Rows belong to the run and are ordered by rank; documents belong to the stack.
     """
 
     name: str
@@ -113,7 +113,7 @@ class StackedRun:
         return self.has_document
 
     def lengths(self, *, chunks: bool = False) -> Ints:
-        """Return for each document the length of the list of its query; 0 if there is no list.
+        """Return for each document how long the run's list for its query is; 0 without a list.
 
         `chunks`: count all chunks where units have the ranks of their best chunks, as the judged
         frame does, from which methods are trained.
@@ -136,7 +136,7 @@ class StackedRun:
 
 @dataclass(frozen=True)
 class Stack:
-    """Hold the documents of queries, each once and query by query, and the runs that have them."""
+    """Hold the documents that several runs have for some queries: each once, query by query."""
 
     queries: pl.Series
     # the first document of each query
@@ -191,7 +191,7 @@ class Stack:
         return spread(query_values, self.starts, self.height)
 
     def with_norm(self, norm: Norm | None) -> Stack:
-        """Return the same documents, with scores that a norm makes comparable."""
+        """Return this stack with scores that a norm makes comparable (None: scores as they are)."""
         return replace(self, runs=tuple(replace(run, norm=norm) for run in self.runs))
 
     @property
@@ -236,7 +236,7 @@ class Stack:
         )
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
-        """Return the stacked frame with these columns, and `_document`, the number of each row's.
+        """Return these columns of the stacked frame, and `_document`, the number of the document.
 
         Rows are ordered by document, then by run.
         """

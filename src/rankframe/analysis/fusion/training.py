@@ -39,7 +39,7 @@ class Hits:
     queries: int
 
     def merge(self, other: Hits) -> Hits:
-        """Return the counts of these queries and of others."""
+        """Add the counts of other queries to the counts of these."""
         table = pl.concat([self.table, other.table]).group_by("length", "rank").sum()
         return Hits(table, self.precision + other.precision, self.queries + other.queries)
 

@@ -178,7 +178,10 @@ def _numbers(name: str, values: object) -> list[Any]:
 
 
 def _all_weights(grid: Grid, runs: int, budget: int) -> tuple[list[Weights], int]:
-    """Return the weights to try, and 0; or equal weights, and the steps to search others in."""
+    """Return the weights to try, and the number of steps of a search for more, or 0.
+
+    If all weights exceed the budget, equal weights are returned, with which a search begins.
+    """
     step = grid.get(WEIGHTS)
     if step is not None and not is_number(step):
         return _weight_lists(step, runs), 0
@@ -189,7 +192,7 @@ def _all_weights(grid: Grid, runs: int, budget: int) -> tuple[list[Weights], int
 
 
 def _weight_lists(lists: object, runs: int) -> list[Weights]:
-    """Return lists of weights, a weight for each run, each list once."""
+    """Return distinct lists of weights; refuse lists without a weight for each run."""
     rows = []
     for row in _as_tuple(lists):
         numbers = _as_tuple(row)

@@ -76,7 +76,7 @@ def draw_errors(
 
 
 def _residuals(options: Sequence[Terms], folds: Folds, *, higher: bool) -> tuple[Floats, Floats]:
-    """Return what each query adds to each average, more being better, and how much worse each is.
+    """Return what each query adds to the average of each option, and how much worse each option is.
 
     An option that may be the best one is not worse at all.
     """

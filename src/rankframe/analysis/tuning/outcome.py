@@ -136,7 +136,7 @@ class Tuning(Outcome):
         return sentence + self._interval(row) + ("" if self.improved else ")")
 
     def _interval(self, row: Mapping[str, Any]) -> str:
-        """Write the interval of a difference; nothing if it has none."""
+        """Return the interval of a difference as text; an empty text if there is no interval."""
         bounds = range_text(row["ci_low"], row["ci_high"], self.metric, signed=True)
         return bounds and f", {self.note('policy_ci').split(',')[0]} {bounds}"
 
