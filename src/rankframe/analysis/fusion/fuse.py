@@ -163,7 +163,7 @@ def stack(
 
 
 class Fusion:
-    """Open the runs and judgments of a fusion; fuse the runs when `collect` or `write` is called."""
+    """Open the runs and judgments of a fusion; `collect` and `write` fuse the runs."""
 
     def __init__(
         self,
