@@ -141,6 +141,7 @@ def takes(
             flag.name: replace(flag, help=helps.get(flag.name, flag.help))
             for flag in (*(replace(flag, panel=OUTPUT) for flag in output), *handed)
         }
+        assert helps.keys() <= flags_by_name.keys()  # a misspelt flag would lose its help
         types = get_type_hints(command, include_extras=True)
         own = inspect.signature(command).parameters
 

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from rankframe.analysis.fusion.methods import METHODS
-from rankframe.analysis.fusion.norms import NORMS, RAW, Norm
+from rankframe.analysis.fusion.norms import NORMS, RAW
 from rankframe.analysis.fusion.registry import Definition, Method
-from rankframe.analysis.fusion.stack import Stack
+from rankframe.analysis.fusion.stack import Norm, Stack
 from rankframe.core.arrays import Floats
 from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from rankframe.analysis.fusion.stack import StackedRun
+from rankframe.analysis.fusion.stack import Norm, StackedRun
 from rankframe.core.arrays import Floats
 
 # Divisors are at least this, as in ranx.
 _LEAST = 1e-9
 # The name that stands for scores as they are.
 RAW: Final = "none"
-
-
-@dataclass(frozen=True)
-class Norm:
-    """Define a norm: name, formula and function."""
-
-    name: str
-    formula: str
-    # whether it uses scores, not ranks alone
-    scored: bool
-    # the rows of a run, best first → their normalised scores
-    listed: Callable[[StackedRun], Floats]
-    # the length of a run's list (0: it has none) and the number of candidates of each query → the
-    # score of documents that the run lacks; None: they have no score
-    absent: Callable[[Floats, Floats], Floats] | None
-
-    @property
-    def summary(self) -> str:
-        """Return the docstring as one line."""
-        return (inspect.getdoc(self.listed) or "").replace("\n", " ")
 
 
 NORMS: dict[str, Norm] = {}

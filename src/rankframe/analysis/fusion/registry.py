@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.norms import RAW, Norm
-from rankframe.analysis.fusion.stack import Stack
+from rankframe.analysis.fusion.norms import RAW
+from rankframe.analysis.fusion.stack import Norm, Stack
 from rankframe.analysis.fusion.training import Hits
 from rankframe.core.arrays import AnyInts, Floats
 from rankframe.core.errors import OptionError

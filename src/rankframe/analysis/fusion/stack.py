@@ -7,10 +7,11 @@ then a sum over a few arrays, in the order of the runs, with nothing to group.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,11 +27,28 @@ from rankframe.kernel.matching import group_equal
 from rankframe.kernel.ranking import RankedBatch, kept_ranks, order_by_score
 from rankframe.kernel.segments import number_segments, position, ranges, segment_lengths, spread
 
-if TYPE_CHECKING:
-    from rankframe.analysis.fusion.norms import Norm
-
 # A depth beyond every list.
 _ALL = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Norm:
+    """Define a norm: name, formula and function."""
+
+    name: str
+    formula: str
+    # whether it uses scores, not ranks alone
+    scored: bool
+    # the rows of a run, best first → their normalised scores
+    listed: Callable[[StackedRun], Floats]
+    # the length of a run's list (0: it has none) and the number of candidates of each query → the
+    # score of documents that the run lacks; None: they have no score
+    absent: Callable[[Floats, Floats], Floats] | None
+
+    @property
+    def summary(self) -> str:
+        """Return the docstring as one line."""
+        return (inspect.getdoc(self.listed) or "").replace("\n", " ")
 
 
 @dataclass(frozen=True)
