@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import rankframe as rf
 from rankframe.cli.app import app
-from rankframe.cli.options import Given, flags_of, takes
+from rankframe.cli.options import Flag, Given, flags_of, takes
 from rankframe.core.options import (
     Comparing,
     Intervals,
@@ -73,6 +73,31 @@ def test_a_command_has_every_flag_of_its_groups(command: str) -> None:
             assert flag.secondary_opts == []
             assert (flag.default, flag.help) == (info.default, info.help)
             assert flag.rich_help_panel in ("Policies", "Intervals and slices")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_flag_has_help(command: str) -> None:
+    assert [flag.name for flag in COMMANDS[command].params if not flag.help] == []
+
+
+def test_help_of_flags_stands_in_the_docstring_of_a_command() -> None:
+    @takes(Flag("near", bool), Flag("far", bool, help="Look far away."))
+    def look(*, how: Given) -> None:
+        """Look around.
+
+        Flags:
+            near: Look at what is
+                near.
+
+        Examples:
+          look
+        """
+
+    assert look.__doc__ == "Look around.\n\nExamples:\n  look"
+    hints = inspect.signature(look).parameters
+    assert [hint.annotation.__metadata__[0].help for hint in hints.values()] == [
+        "Look at what is near.", "Look far away.",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", TAKEN)

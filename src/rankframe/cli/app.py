@@ -30,7 +30,7 @@ from rankframe.core.errors import RankframeError
 
 
 class _Group(TyperGroup):
-    """All commands.
+    """Group all commands.
 
     Flags without a value are false, not unset: for unset values, typer imports pydantic, which
     takes as long as all the rest of `rankframe evaluate --help`.

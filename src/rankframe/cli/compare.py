@@ -15,15 +15,17 @@ from rankframe.core.options import Comparing, Intervals, Policies, SharedPolicie
 
 @takes(
     flags.QRELS_AND_RUNS,
-    Flag("stored", bool, "All arguments are stored results or per-query files, without judgments."),
-    flags.METRICS, flags.BASELINE,
-    Flag("bounds", bool, "Also show bounds of the values, given the unjudged documents."),
+    Flag("stored", bool), flags.METRICS, flags.BASELINE, Flag("bounds", bool),
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.QUERIES, flags.BY, flags.WEIGHT,
     output=(flags.formats("table", "json", "csv", "markdown", "latex"), *flags.RESULT),
 )  # fmt: skip
 def compare(sources: list[str], *, stored: bool, out: Output, how: Given) -> None:
     """Compare runs over the same queries: differences, intervals and significance tests.
+
+    Flags:
+        stored: All arguments are stored results or per-query files, without judgments.
+        bounds: Also show bounds of the values, given the unjudged documents.
 
     Examples:
       rankframe compare qrels.parquet bm25.parquet dense.parquet --baseline bm25
@@ -59,25 +61,14 @@ def compare(sources: list[str], *, stored: bool, out: Output, how: Given) -> Non
 
 @takes(
     flags.QRELS,
-    Argument("a", str, "The run before; NAME=A names it.", "A"),
-    Argument("b", str, "The run after; NAME=B names it.", "B"),
-    replace(flags.METRICS, help="One metric (default: ndcg@10)."),
-    Flag("k", int | None, "Look at the top N (default: the metric's cutoff, or 10).", typed="-k"),
-    Flag("most", int, "Number of queries to show.", default=5),
-    Flag("only", list[str] | None, "Show this query (repeatable).", "ID"),
-    Flag("worse", bool, "Only queries that got worse, the worst first."),
-    replace(
-        flags.QUERIES, help="A table of queries: query_id, and attributes to show.", panel=None
-    ),
-    replace(
-        flags.WEIGHT, help="Attribute with the weight of each change, such as traffic.", panel=None
-    ),
+    Argument("a", str, "A"), Argument("b", str, "B"), flags.METRICS,
+    Flag("k", int | None, typed="-k"),
+    Flag("most", int, default=5), Flag("only", list[str] | None, "ID"), Flag("worse", bool),
+    replace(flags.QUERIES, panel=None), replace(flags.WEIGHT, panel=None),
     Policies, Storage, flags.COLUMNS, flags.QUERY_TEXT, flags.TITLES,
     output=(
         flags.formats("table", "json", "csv"),
-        replace(flags.PER_QUERY, help="Write the change of every query to this file."),
-        Flag("documents", Path | None, "Write the documents of the shown queries to this file."),
-        flags.QUIET,
+        flags.PER_QUERY, Flag("documents", Path | None), flags.QUIET,
     ),
 )  # fmt: skip
 def diff(
@@ -91,6 +82,19 @@ def diff(
     how: Given,
 ) -> None:
     """Show what changed between two runs: the queries that moved most, and their documents.
+
+    Flags:
+        a: The run before; NAME=A names it.
+        b: The run after; NAME=B names it.
+        metrics: One metric (default: ndcg@10).
+        k: Look at the top N (default: the metric's cutoff, or 10).
+        most: Number of queries to show.
+        only: Show this query (repeatable).
+        worse: Only queries that got worse, the worst first.
+        queries: A table of queries: query_id, and attributes to show.
+        weight: Attribute with the weight of each change, such as traffic.
+        per_query: Write the change of every query to this file.
+        documents: Write the documents of the shown queries to this file.
 
     Examples:
       rankframe diff qrels.parquet old=bm25.parquet new=dense.parquet -m ndcg@10

@@ -23,19 +23,20 @@ def _lines(path: Path) -> list[str]:
 
 
 @takes(
-    Argument("source", str, "A file, glob or folder, or - for stdin.", "IN"),
-    Argument("target", Path, "A file; its ending chooses the format.", "OUT"),
-    Flag("kind", Literal["run", "qrels"] | None, "What IN holds, if its columns do not say."),
-    Flag(
-        "queries", Path | None,
-        "Query ids, one per line, for responses of a search engine in the same order.",
-        read=_lines,
-    ),
-    Flag("overwrite", bool, "Replace OUT if it exists."),
+    Argument("source", str, "IN"), Argument("target", Path, "OUT"),
+    Flag("kind", Literal["run", "qrels"] | None), Flag("queries", Path | None, read=_lines),
+    Flag("overwrite", bool),
     Storage, flags.COLUMNS, *flags_of(Policies, "order", "duplicates", "relevance"),
 )  # fmt: skip
 def convert(source: str, target: Path, *, kind: Any, how: Given) -> None:
     """Convert judgments or a run between Parquet, Arrow, CSV, TSV, JSON and TREC text.
+
+    Flags:
+        source: A file, glob or folder, or - for stdin.
+        target: A file; its ending chooses the format.
+        kind: What IN holds, if its columns do not say.
+        queries: Query ids, one per line, for responses of a search engine in the same order.
+        overwrite: Replace OUT if it exists.
 
     Examples:
       rankframe convert bm25.parquet bm25.trec

@@ -36,30 +36,22 @@ _HERE_ONLY, _SPARK_ONLY = ("max_memory", "storage_options"), ("master", "partiti
 @takes(
     flags.QRELS, flags.RUNS, flags.METRICS, Policies, Intervals, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.BY, flags.WEIGHT,
-    Flag(
-        "items_by", list[str] | None,
-        "Slice documents by this attribute of --items, or by popularity (repeatable).", "NAME",
-        panel=STATISTICS,
-    ),
-    Flag(
-        "engine", Literal["polars", "spark"],
-        "Run on this machine, or on Spark (needs the extra `spark`).",
-        panel=_SPARK, default="polars",
-    ),
-    Flag(
-        "master", str | None, "Spark master (default: local, or that of spark-submit).", "URL",
-        panel=_SPARK,
-    ),
-    Flag(
-        "partitions", int | None,
-        "Number of Spark partitions (default: about one million rows each).", panel=_SPARK,
-    ),
+    Flag("items_by", list[str] | None, "NAME", panel=STATISTICS),
+    Flag("engine", Literal["polars", "spark"], panel=_SPARK, default="polars"),
+    Flag("master", str | None, "URL", panel=_SPARK),
+    Flag("partitions", int | None, panel=_SPARK),
     output=_OUTPUT,
 )  # fmt: skip
 def evaluate(qrels: str, runs: list[str], *, engine: str, out: Output, how: Given) -> None:
     """Evaluate one or more runs against judgments.
 
     With several runs, --output gets a folder for each.
+
+    Flags:
+        items_by: Slice documents by this attribute of --items, or by popularity (repeatable).
+        engine: Run on this machine, or on Spark (needs the extra `spark`).
+        master: Spark master (default: local, or that of spark-submit).
+        partitions: Number of Spark partitions (default: about one million rows each).
 
     Examples:
       rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -m map
@@ -190,18 +182,18 @@ def _address(place: Path) -> str:
 
 
 @takes(
-    Argument("a", str, "The reference ranking: a file, glob or folder, or - for stdin.", "A"),
-    Argument("b", str, "Another ranking of the same queries; NAME=B names it.", "B"),
-    replace(
-        flags.METRICS,
-        help="A metric, e.g. overlap@1,5,10 (repeatable); see `rankframe metrics`.",
-        complete=metrics_of("pair"),
-    ),
+    Argument("a", str, "A"), Argument("b", str, "B"),
+    replace(flags.METRICS, complete=metrics_of("pair")),
     PairPolicies, Intervals, Storage, flags.COLUMNS, flags.MAX_MEMORY,
     output=_OUTPUT,
 )  # fmt: skip
 def agree(a: str, b: str, *, out: Output, how: Given) -> None:
     """Measure how similar two rankings of the same queries are, without judgments.
+
+    Flags:
+        a: The reference ranking: a file, glob or folder, or - for stdin.
+        b: Another ranking of the same queries; NAME=B names it.
+        metrics: A metric, e.g. overlap@1,5,10 (repeatable); see `rankframe metrics`.
 
     Examples:
       rankframe agree bm25.parquet dense.parquet -m rbo -m overlap@10

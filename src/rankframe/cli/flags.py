@@ -39,77 +39,77 @@ def _ways_to_slice(texts: list[str]) -> list[tuple[str, ...]]:
 
 
 COLUMNS = Flag(
-    "columns", list[str] | None,
-    "Name of a column in your data, e.g. query_id=user, run.doc_id=_id (repeatable).",
-    "NAME=YOURS", "--column -c", complete=own_columns, read=column_names,
+    "columns", list[str] | None, "NAME=YOURS", "--column -c",
+    complete=own_columns, read=column_names,
+    help="Name of a column in your data, e.g. query_id=user, run.doc_id=_id (repeatable).",
 )  # fmt: skip
 MAX_MEMORY = Flag(
-    "max_memory", str | None, "Approximate memory limit, e.g. 2GiB.", "SIZE", read=warn_if_not_held
-)
+    "max_memory", str | None, "SIZE", read=warn_if_not_held,
+    help="Approximate memory limit, e.g. 2GiB.",
+)  # fmt: skip
 QUERIES = Flag(
-    "queries", str | None,
-    "A table of queries: query_id, and attributes for --by and --weight.", "FILE", panel=STATISTICS,
+    "queries", str | None, "FILE", panel=STATISTICS,
+    help="A table of queries: query_id, and attributes for --by and --weight.",
 )  # fmt: skip
 BY = Flag(
-    "by", list[str] | None, "Slice by this attribute, or by several: a,b (repeatable).", "NAME",
-    panel=STATISTICS, complete=attributes, read=_ways_to_slice,
+    "by", list[str] | None, "NAME", panel=STATISTICS, complete=attributes, read=_ways_to_slice,
+    help="Slice by this attribute, or by several: a,b (repeatable).",
 )  # fmt: skip
 WEIGHT = Flag(
-    "weight", str | None,
-    "Attribute with the weight of each query, such as traffic, for average=weighted.", "NAME",
-    panel=STATISTICS, complete=attributes,
+    "weight", str | None, "NAME", panel=STATISTICS, complete=attributes,
+    help="Attribute with the weight of each query, such as traffic, for average=weighted.",
 )  # fmt: skip
 QUERY_TEXT = Flag(
-    "query_text", str | None, "Texts of queries to show: a table of query_id and text.", "FILE"
+    "query_text", str | None, "FILE", help="Texts of queries to show: a table of query_id and text."
 )
 TITLES = Flag(
-    "titles", str | None, "Titles of documents to show: a table of doc_id and title.", "FILE"
+    "titles", str | None, "FILE", help="Titles of documents to show: a table of doc_id and title."
 )
 LOWER_IS_BETTER, HIGHER_IS_BETTER = (
     Flag(
-        f"{side}_is_better", list[str] | None,
-        f"{side.capitalize()} values are better in this stored column (repeatable).", "NAME",
+        f"{side}_is_better", list[str] | None, "NAME",
+        help=f"{side.capitalize()} values are better in this stored column (repeatable).",
     )
     for side in ("lower", "higher")
 )  # fmt: skip
 
 
 METRICS = Flag(
-    "metrics", list[str] | None,
-    "A metric, e.g. ndcg@1,5,10 (repeatable); see `rankframe metrics`.",
-    "NAME", "--metric -m", complete=metrics_of("judged"),
+    "metrics", list[str] | None, "NAME", "--metric -m", complete=metrics_of("judged"),
+    help="A metric, e.g. ndcg@1,5,10 (repeatable); see `rankframe metrics`.",
 )  # fmt: skip
 BASELINE = Flag(
-    "baseline", str | None, "Compare the other runs with this run (default: compare every pair).",
-    "NAME", "--baseline -b", complete=names_of_runs,
+    "baseline", str | None, "NAME", "--baseline -b", complete=names_of_runs,
+    help="Compare the other runs with this run (default: compare every pair).",
 )  # fmt: skip
 
 
 def formats(*names: str) -> Flag:
     """Return the flag for these output formats; the first format is the default."""
-    return Flag("style", Literal[names], "Output format.", typed="--format", default=names[0])
+    return Flag("style", Literal[names], typed="--format", default=names[0], help="Output format.")
 
 
 # Fields of `Output`, in this order.
-PER_QUERY = Flag("per_query", Path | None, "Write the values of each query to this file.")
-SUMMARY = Flag("summary", Path | None, "Write the summary to this file.")
+PER_QUERY = Flag("per_query", Path | None, help="Write the values of each query to this file.")
+SUMMARY = Flag("summary", Path | None, help="Write the summary to this file.")
 FOLDER = Flag(
-    "target", Path | None, "Write the whole result to this folder.", "FOLDER", "--output -o"
+    "target", Path | None, "FOLDER", "--output -o", help="Write the whole result to this folder."
 )
-OVERWRITE = Flag("overwrite", bool, "Replace an existing output.")
-LEDGER = Flag("ledger", bool, "Show all counts and policies.")
+OVERWRITE = Flag("overwrite", bool, help="Replace an existing output.")
+LEDGER = Flag("ledger", bool, help="Show all counts and policies.")
 MARGIN = Flag(
-    "margin", str | None,
-    "In a history: how much worse than the first result is allowed, e.g. --margin=-1%.", "X",
+    "margin", str | None, "X",
+    help="In a history: how much worse than the first result is allowed, e.g. --margin=-1%.",
 )  # fmt: skip
-QUIET = Flag("quiet", bool, "Show no progress.", typed="--quiet -q")
+QUIET = Flag("quiet", bool, typed="--quiet -q", help="Show no progress.")
 RESULT = (FOLDER, OVERWRITE, LEDGER, QUIET)
 
 QRELS = Argument(
-    "qrels", str, "Judgments: a file, glob or folder, - for stdin, or the word none.", "QRELS"
-)
-RUNS = Argument("runs", list[str], "One or more runs; NAME=RUN names a run.", "RUN")
+    "qrels", str, "QRELS",
+    help="Judgments: a file, glob or folder, - for stdin, or the word none.",
+)  # fmt: skip
+RUNS = Argument("runs", list[str], "RUN", help="One or more runs; NAME=RUN names a run.")
 QRELS_AND_RUNS = Argument(
-    "sources", list[str],
-    "Judgments (or the word none), then two or more runs; NAME=RUN names a run.", "QRELS RUN...",
+    "sources", list[str], "QRELS RUN...",
+    help="Judgments (or the word none), then two or more runs; NAME=RUN names a run.",
 )  # fmt: skip

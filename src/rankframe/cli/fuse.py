@@ -19,28 +19,24 @@ from rankframe.core.wording import plain_text
 
 
 @takes(
-    replace(flags.RUNS, help="Two or more runs; NAME=RUN names a run."),
-    Flag(
-        "method", str, "A method, perhaps with parameters; see `rankframe fusions`.", "NAME",
-        default="rrf", complete=methods,
-    ),
-    Flag(
-        "norm", str | None, "Norm of scores, for methods that use scores (default: min_max).",
-        "NAME",
-    ),
-    Flag("weights", str | None, "Weights, in the order of runs or as NAME=X,NAME=X,...", "X,X,..."),
-    Flag("qrels", str | None, "Judgments, for trained methods.", "FILE"),
+    flags.RUNS,
+    Flag("method", str, "NAME", default="rrf", complete=methods), Flag("norm", str | None, "NAME"),
+    Flag("weights", str | None, "X,X,..."), Flag("qrels", str | None, "FILE"),
     FusionPolicies, Storage, flags.COLUMNS, flags.MAX_MEMORY,
     output=(
-        Flag(
-            "output", Path, "Write the fused run to this file; its ending chooses the format.",
-            typed="--output -o", default=REQUIRED,
-        ),
-        flags.OVERWRITE, flags.QUIET,
+        Flag("output", Path, typed="--output -o", default=REQUIRED), flags.OVERWRITE, flags.QUIET,
     ),
 )  # fmt: skip
 def fuse(runs: list[str], *, output: Path, out: Output, how: Given) -> None:
     """Fuse runs of the same queries into one, such as lexical and vector search.
+
+    Flags:
+        runs: Two or more runs; NAME=RUN names a run.
+        method: A method, perhaps with parameters; see `rankframe fusions`.
+        norm: Norm of scores, for methods that use scores (default: min_max).
+        weights: Weights, in the order of runs or as NAME=X,NAME=X,...
+        qrels: Judgments, for trained methods.
+        output: Write the fused run to this file; its ending chooses the format.
 
     Examples:
       rankframe fuse bm25.parquet dense.parquet -o hybrid.parquet
@@ -54,28 +50,20 @@ def fuse(runs: list[str], *, output: Path, out: Output, how: Given) -> None:
       rankframe fuse bm25.parquet dense.parquet --method posfuse --qrels qrels.parquet \\
         -o hybrid.parquet
     """
-    judgments, sources = open_inputs(how.get("qrels"), runs)
-    check_outputs([judgments, *sources.values()], output)
+    import polars as pl
 
-    from rankframe.analysis.fusion.fuse import Fusion
+    import rankframe as rf
     from rankframe.analysis.fusion.names import resolve
-    from rankframe.analysis.fusion.runs import named_runs
 
-    weights = _weights(how["weights"], len(sources)) if "weights" in how else None
-    chosen = resolve(
-        how["method"], list(named_runs(sources)), norm=how.get("norm"), weights=weights
-    )
+    how["qrels"], sources = open_inputs(how.get("qrels"), runs)
+    check_outputs([how["qrels"], *sources.values()], output)
+    if "weights" in how:
+        how["weights"] = _weights(how["weights"], len(sources))
     with out.progress(" + ".join(sources)) as report:
-        fusion = Fusion(
-            sources,
-            chosen,
-            FusionPolicies.from_options(how),
-            qrels=judgments,
-            columns=how.get("columns"),
-            max_memory=how.get("max_memory"),
-        )
-        written = fusion.write(output, overwrite=out.overwrite, on_progress=report)
-    rows, queries = number_of(written.rows, "row"), number_of(written.queries, "query")
+        fused = rf.fuse(sources, output=output, overwrite=out.overwrite, progress=report, **how)
+    counts = fused.select(pl.len(), (pl.col("rank") == 1).sum()).collect(engine="streaming").row(0)
+    chosen = resolve(how["method"], list(sources), norm=how.get("norm"), weights=how.get("weights"))
+    rows, queries = map(number_of, counts, ("row", "query"))
     by = f" by {chosen.norm.name}" if chosen.norm is not None else ""
     summary = f"{output}: {rows} of {queries}, {chosen.label}{by} of {', '.join(sources)}"
     print(plain_text(summary), file=sys.stderr)
@@ -101,34 +89,29 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
 
 @takes(
     flags.QRELS_AND_RUNS,
-    replace(
-        flags.METRICS, name="metric", kind=str, default="ndcg@10",
-        help="The metric to tune for; see `rankframe metrics`.",
-    ),
-    Flag(
-        "methods", list[str] | None, "A method to try, e.g. rrf, wsum (repeatable).", "NAME",
-        "--method", complete=methods,
-    ),
-    Flag(
-        "norms", list[str] | None, "A norm to try, e.g. zmuv (repeatable).", "NAME", "--norm"
-    ),
-    Flag(
-        "grid", list[str] | None,
-        "Values to try, e.g. k=10,60,100; for weights the step: weights=0.05 (repeatable).",
-        "NAME=X,...",
-    ),
-    Flag("folds", int, "Number of folds of queries.", default=5),
-    Flag("budget", int, "Search the weights if there are more than N combinations.", default=200),
-    Flag("depth", int | None, "Fuse only the top N documents of each run."),
+    replace(flags.METRICS, name="metric", kind=str, default="ndcg@10"),
+    Flag("methods", list[str] | None, "NAME", "--method", complete=methods),
+    Flag("norms", list[str] | None, "NAME", "--norm"), Flag("grid", list[str] | None, "NAME=X,..."),
+    Flag("folds", int, default=5), Flag("budget", int, default=200), Flag("depth", int | None),
     SharedPolicies, Intervals, *flags_of(Comparing, "test", "correction", "permutations"), Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.QUERIES, flags.WEIGHT,
     output=(
-        Flag("top", int, "Number of candidates to show.", default=10),
-        flags.formats("table", "json", "csv", "markdown"), *flags.RESULT,
+        Flag("top", int, default=10), flags.formats("table", "json", "csv", "markdown"),
+        *flags.RESULT,
     ),
 )  # fmt: skip
 def tune(sources: list[str], *, top: int, out: Output, how: Given) -> None:
     """Find the best fusion of runs, and test its gain on queries that were not used to choose it.
+
+    Flags:
+        metric: The metric to tune for; see `rankframe metrics`.
+        methods: A method to try, e.g. rrf, wsum (repeatable).
+        norms: A norm to try, e.g. zmuv (repeatable).
+        grid: Values to try, e.g. k=10,60,100; for weights the step: weights=0.05 (repeatable).
+        folds: Number of folds of queries.
+        budget: Search the weights if there are more than N combinations.
+        depth: Fuse only the top N documents of each run.
+        top: Number of candidates to show.
 
     Examples:
       rankframe tune qrels.parquet bm25.parquet dense.parquet
@@ -144,11 +127,10 @@ def tune(sources: list[str], *, top: int, out: Output, how: Given) -> None:
     """
     import rankframe as rf
     from rankframe.analysis.tuning.candidates import parse_grid
-    from rankframe.analysis.tuning.outcome import TUNING_FILES
     from rankframe.present.terminal import analysis_tables as show
 
     judgments, runs = open_inputs(sources[0], sources[1:])
-    out.refuse_taken([judgments, *runs.values(), how.get("queries")], TUNING_FILES)
+    out.refuse_taken([judgments, *runs.values(), how.get("queries")], rf.Tuning.FILES)
     grid = parse_grid(how.pop("grid", ()))
     with out.progress("tuning") as report:
         found = rf.tune(judgments, runs, grid=grid, progress=report, **how)

@@ -32,40 +32,24 @@ def _shares(texts: list[str]) -> dict[int, float]:
 
 
 RULE = Flag(
-    "rule",
-    list[str] | None,
-    "A rule, e.g. 'ndcg@10: no worse than -0.5% at 95%' (repeatable).",
-    "RULE",
-    "--rule -r",
-)
-RULES = Flag("rules", Path | None, "Rules in a TOML file.")
+    "rule", list[str] | None, "RULE", "--rule -r",
+    help="A rule, e.g. 'ndcg@10: no worse than -0.5% at 95%' (repeatable).",
+)  # fmt: skip
+RULES = Flag("rules", Path | None, help="Rules in a TOML file.")
 
 
 @takes(
-    Argument(
-        "sources", list[str], "Judgments and a run (NAME=RUN names it), or a stored result.",
-        "QRELS RUN",
-    ),
-    Flag(
-        "baseline", str, "The stored result to compare with, or its per-query file.", "STORED",
-        "--baseline -b",
-        default=REQUIRED,
-    ),
-    RULE, RULES,
-    Flag("min_queries", int | None, "Do not decide with fewer queries (default: 30)."),
-    Flag(
-        "min_judged", list[str] | None,
-        "Do not decide if less than this share of the top K is judged, e.g. 10=0.5 (repeatable).",
-        "K=SHARE", read=_shares,
-    ),
+    Argument("sources", list[str], "QRELS RUN"),
+    Flag("baseline", str, "STORED", "--baseline -b", default=REQUIRED), RULE, RULES,
+    Flag("min_queries", int | None),
+    Flag("min_judged", list[str] | None, "K=SHARE", read=_shares),
     SharedPolicies, Storage,
     flags.COLUMNS, flags.MAX_MEMORY, flags.LOWER_IS_BETTER, flags.HIGHER_IS_BETTER,
     flags.QUERIES, flags.WEIGHT,
     *flags_of(Comparing, "unpaired"),
     output=(
         flags.formats("table", "json", "markdown"), flags.QUIET,
-        Flag("json", Path | None, "Write the verdict to this file, as JSON."),
-        Flag("junit", Path | None, "Write the verdict to this file, as JUnit XML."),
+        Flag("json", Path | None), Flag("junit", Path | None),
     ),
 )  # fmt: skip
 def gate(
@@ -78,6 +62,15 @@ def gate(
     how: Given,
 ) -> None:
     """Check a run against a stored baseline and rules.
+
+    Flags:
+        sources: Judgments and a run (NAME=RUN names it), or a stored result.
+        baseline: The stored result to compare with, or its per-query file.
+        min_queries: Do not decide with fewer queries (default: 30).
+        min_judged: Do not decide if less than this share of the top K is judged, e.g. 10=0.5
+            (repeatable).
+        json: Write the verdict to this file, as JSON.
+        junit: Write the verdict to this file, as JUnit XML.
 
     Examples:
       rankframe gate qrels.parquet dense.parquet --baseline main \\
@@ -136,35 +129,27 @@ def rules_from(how: Given) -> dict[str, Any]:
 
 
 @takes(
-    Argument(
-        "folders", list[str], "Stored results of `evaluate -o`; NAME=FOLDER names a result.",
-        "FOLDER...",
-    ),
-    flags.METRICS,
-    Flag(
-        "order", Literal["date", "given"], "Sort by the date of writing, or keep the given order.",
-        default="date",
-    ),
+    Argument("folders", list[str], "FOLDER..."), flags.METRICS,
+    Flag("order", Literal["date", "given"], default="date"),
     Storage,
     output=(
         flags.formats("table", "json", "csv"),
-        Flag("target", Path | None, "Write the table to this file.", typed="--output -o"),
-        flags.QUIET,
-        Flag("plot", Path | None, "Draw a chart into this .png, .svg, .pdf or .html file."),
-        flags.MARGIN,
+        Flag("target", Path | None, typed="--output -o"), flags.QUIET,
+        Flag("plot", Path | None), flags.MARGIN,
     ),
 )  # fmt: skip
 def history(
-    folders: list[str],
-    *,
-    plot: Path | None,
-    margin: str | None,
-    out: Output,
-    how: Given,
+    folders: list[str], *, plot: Path | None, margin: str | None, out: Output, how: Given
 ) -> None:
     """Show how metrics of stored results changed over time.
 
     The date of a result is the modification time of its summary.
+
+    Flags:
+        folders: Stored results of `evaluate -o`; NAME=FOLDER names a result.
+        order: Sort by the date of writing, or keep the given order.
+        target: Write the table to this file.
+        plot: Draw a chart into this .png, .svg, .pdf or .html file.
 
     Examples:
       rankframe history results/bm25 results/dense

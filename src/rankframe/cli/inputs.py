@@ -37,7 +37,7 @@ def open_inputs(
 
 
 def open_sources(paths: Sequence[str]) -> list[Any]:
-    """Return paths as they are, and standard input for -."""
+    """Return each path unchanged, and the stream of standard input for the path -."""
     if paths.count("-") > 1:
         raise OptionError("standard input (-) can be read only once.")
     if "-" in paths and sys.stdin is None:

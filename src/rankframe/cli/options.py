@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -39,7 +40,7 @@ _METAVARS = {int: "N", float: "X", Path: "FILE", str: "TEXT"}
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help shows what to type, not the types of Python."""
+    """Show in the help of a command what to type, not the types of Python."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, without types of Python."""
@@ -75,17 +76,17 @@ def metavar(kind: Any) -> str:
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag, and how its value becomes a keyword argument of the function behind a command."""
+    """Describe a flag, and how its value becomes an argument of the function behind a command."""
 
     name: str  # the keyword argument
     kind: Any
-    help: str
     metavar: str | None = None
     typed: str = ""  # the flags, with blanks between them, if not made of the name
     default: Any = None
     panel: str | None = None
     complete: Completer | None = None
     read: Callable[[Any], Any] | None = None
+    help: str = ""  # else in the docstring of the command
 
     @property
     def parameter(self) -> inspect.Parameter:
@@ -107,7 +108,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Argument(Flag):
-    """An argument, which has no flag; `metavar` is its name in the help."""
+    """Describe an argument, which has no flag; `metavar` is its name in the help."""
 
     default: Any = REQUIRED
 
@@ -118,7 +119,8 @@ def takes(
     """Give a command its arguments and flags, and a flag for each option of a group.
 
     A flag under the name of one of the command's parameters becomes that parameter. The other flags
-    become the keyword arguments `how`, and flags of the output the fields of `out`.
+    become the keyword arguments `how`, and flags of the output the fields of `out`. The section
+    `Flags` of the command's docstring has the help of flags.
 
     >>> @takes(Intervals, *flags_of(Comparing, "unpaired"))
     ... def look(run: str, *, how: Given) -> None:
@@ -131,12 +133,15 @@ def takes(
     handed = [
         flag for item in flags for flag in ([item] if isinstance(item, Flag) else flags_of(item))
     ]
-    flags_by_name = {
-        flag.name: flag for flag in (*(replace(f, panel=OUTPUT) for f in output), *handed)
-    }
     written = {flag.name for flag in output}
 
     def with_flags(command: Command) -> Command:
+        description, helps = _documented(command)
+        flags_by_name = {
+            flag.name: replace(flag, help=helps.get(flag.name, flag.help))
+            for flag in (*(replace(flag, panel=OUTPUT) for flag in output), *handed)
+        }
+        assert helps.keys() <= flags_by_name.keys()  # a misspelt flag would lose its help
         types = get_type_hints(command, include_extras=True)
         own = inspect.signature(command).parameters
 
@@ -168,12 +173,21 @@ def takes(
             if name not in (*flags_by_name, "how", "out")
         ]
         parameters.sort(key=lambda parameter: parameter.kind)  # arguments come first
+        called.__doc__ = description
         # typer reads both
         called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return called
 
     return with_flags
+
+
+def _documented(command: Command) -> tuple[str, dict[str, str]]:
+    """Return the docstring of a command without its section `Flags`, and the help of each flag."""
+    before, _, rest = inspect.cleandoc(command.__doc__ or "").partition("\n\nFlags:\n")
+    section, _, after = rest.partition("\n\n")
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
+    return f"{before}\n\n{after}", {name: " ".join(text.split()) for name, text in entries}
 
 
 def flags_of(group: type[Options], *names: str) -> Iterator[Flag]:
@@ -187,24 +201,17 @@ def flags_of(group: type[Options], *names: str) -> Iterator[Flag]:
 
 def _declared_flag(group: type[Options], info: OptionInfo) -> Flag:
     """Return the flag of a declared option."""
-    if info.name == "storage_options":
-        return Flag(info.name, list[str] | None, info.help, "KEY=VALUE", read=_storage_settings)
-    if info.name == "split":
-        return Flag(
-            info.name, list[str] | None, info.help, "NAME=MARK", panel=POLICIES, read=_splits
-        )
-    if info.name == "silence":  # typer knows no type of one text or several
-        return Flag(info.name, list[str] | None, info.help, "CODE", panel=POLICIES)
     statistics = group in (Intervals, Comparing) and info.name != "unpaired"
     panel = STATISTICS if statistics else POLICIES
-    if info.type == Sequence[str] | None:
-        return Flag(info.name, list[str] | None, info.help, "CODE", panel=panel)
+    if info.name in _REPEATED:
+        return replace(_REPEATED[info.name], help=info.help)
+    kind, shown, default, read = info.type, None, info.default, None
     listed = tuple(choices(info.type))
     if listed and NoneType in get_args(info.type):
-        kind, default = Literal[(*listed, _NOTHING)], info.default or _NOTHING
-        return Flag(info.name, kind, info.help, default=default, panel=panel, read=_or_none)
-    kind, shown = (str | None, "FILE") if info.type is Any else (info.type, None)
-    return Flag(info.name, kind, info.help, shown, default=info.default, panel=panel)
+        kind, default, read = Literal[(*listed, _NOTHING)], info.default or _NOTHING, _or_none
+    elif info.type is Any:
+        kind, shown = str | None, "FILE"
+    return Flag(info.name, kind, shown, default=default, panel=panel, read=read, help=info.help)
 
 
 def _or_none(value: str) -> str | None:
@@ -245,7 +252,15 @@ def _unit(file: str | None, mark: str) -> Any:
 
 
 _UNIT_SPLIT = Flag(
-    "unit_split", str | None,
-    "Map chunks to documents: the document id ends before this mark, e.g. # in d17#3.",
-    "MARK", panel=POLICIES,
+    "unit_split", str | None, "MARK", panel=POLICIES,
+    help="Map chunks to documents: the document id ends before this mark, e.g. # in d17#3.",
 )  # fmt: skip
+# The declared options whose flags are repeatable.
+_REPEATED = {
+    flag.name: flag
+    for flag in (
+        Flag("storage_options", list[str] | None, "KEY=VALUE", read=_storage_settings),
+        Flag("split", list[str] | None, "NAME=MARK", panel=POLICIES, read=_splits),
+        Flag("silence", list[str] | None, "CODE", panel=POLICIES),
+    )
+}

@@ -103,10 +103,7 @@ class Output:
             console.print(table)
 
     def deliver(
-        self,
-        found: Any,
-        text: Callable[[], str],
-        tables: Callable[[int], Iterable[RenderableType]],
+        self, found: Any, text: Callable[[], str], tables: Callable[[int], Iterable[RenderableType]]
     ) -> None:
         """Write a comparison or a tuning to its folder, and print it, with its ledger if wanted."""
         from rankframe.present.terminal.analysis_tables import ledger_table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,45 +30,23 @@ def _grades(text: str) -> list[float | None]:
 
 
 _LOOK = (
-    Flag("title", str | None, "Title of the chart.", panel=OUTPUT),
-    Flag("width", int | None, "Width of the plot area in pixels.", panel=OUTPUT),
-    Flag("height", int | None, "Height of the plot area in pixels.", panel=OUTPUT),
-    Flag("theme", ChartTheme, "Colour theme.", panel=OUTPUT, default="light"),
-)
+    Flag("title", str | None, panel=OUTPUT), Flag("width", int | None, panel=OUTPUT),
+    Flag("height", int | None, panel=OUTPUT),
+    Flag("theme", ChartTheme, panel=OUTPUT, default="light"),
+)  # fmt: skip
 # Flags under the names of fields of `ChartSource`.
 _FIELDS = (
-    replace(
-        flags.METRICS,
-        help="The metric (default: ndcg@10; repeatable for forest, slice_map, agreement, history "
-        "and tradeoff).",
-    ),
-    Flag("k", int, "The last rank to draw.", typed="-k", default=20),
-    Flag("query", str | None, "The query to draw (default: the first).", "ID"),
-    Flag(
-        "grades", str | None, "Grades in rank order instead of files, e.g. 1,0,1; - is unjudged.",
-        "GRADES", "--list", read=_grades,
-    ),
-    flags.MARGIN,
-    Flag("distance", bool, "In roc: scores are distances, of which smaller is better."),
+    flags.METRICS, Flag("k", int, typed="-k", default=20), Flag("query", str | None, "ID"),
+    Flag("grades", str | None, "GRADES", "--list", read=_grades), flags.MARGIN,
+    Flag("distance", bool),
 )  # fmt: skip
 _TABLES = (flags.COLUMNS, flags.QUERIES, flags.BY)
 
 
 @takes(
-    Argument(
-        "kind", str | None, "The chart to draw; leave it out to list all charts.", "[KIND]",
-        default=None, complete=charts,
-    ),
-    Argument(
-        "sources", list[str] | None,
-        "Judgments, then runs (NAME=RUN names a run). For agreement and bump: rankings. For "
-        "exposure and popularity: runs alone. For history: folders of results.",
-        "[QRELS RUN...]", default=None,
-    ),
-    Flag(
-        "output", Path, "A .png, .svg, .pdf or .html file.", typed="--output -o",
-        default=Path("chart.svg"),
-    ),
+    Argument("kind", str | None, "[KIND]", default=None, complete=charts),
+    Argument("sources", list[str] | None, "[QRELS RUN...]", default=None),
+    Flag("output", Path, typed="--output -o", default=Path("chart.svg")),
     *_FIELDS, *_LOOK, Policies, Storage, *_TABLES,
     output=(flags.QUIET,),
 )  # fmt: skip
@@ -77,6 +54,22 @@ def plot(
     kind: str | None, sources: list[str] | None, *, output: Path, how: Given, out: Output
 ) -> None:
     """Draw a chart: curves, lists, queries, differences, slices, rankings, results over time.
+
+    Flags:
+        kind: The chart to draw; leave it out to list all charts.
+        sources: Judgments, then runs (NAME=RUN names a run). For agreement and bump: rankings. For
+            exposure and popularity: runs alone. For history: folders of results.
+        output: A .png, .svg, .pdf or .html file.
+        metrics: The metric (default: ndcg@10; repeatable for forest, slice_map, agreement, history
+            and tradeoff).
+        k: The last rank to draw.
+        query: The query to draw (default: the first).
+        grades: Grades in rank order instead of files, e.g. 1,0,1; - is unjudged.
+        distance: In roc: scores are distances, of which smaller is better.
+        title: Title of the chart.
+        width: Width of the plot area in pixels.
+        height: Height of the plot area in pixels.
+        theme: Colour theme.
 
     Examples:
       rankframe plot

@@ -8,12 +8,12 @@ from rankframe.cli.completion import methods, metrics_of
 from rankframe.cli.options import Argument, takes
 
 
-@takes(Argument(
-    "name", str | None, "A metric to show in full, in any spelling: ndcg, nDCG@10, map_cut_10.",
-    "[NAME]", default=None, complete=metrics_of(),
-))  # fmt: skip
+@takes(Argument("name", str | None, "[NAME]", default=None, complete=metrics_of()))
 def metrics(name: str | None) -> None:
     """Show all metrics, or one with its formula, parameters and synonyms.
+
+    Flags:
+        name: A metric to show in full, in any spelling: ndcg, nDCG@10, map_cut_10.
 
     Examples:
       rankframe metrics
@@ -34,12 +34,12 @@ def metrics(name: str | None) -> None:
     console.print(show.metric_page(definition_of(name)))
 
 
-@takes(Argument(
-    "name", str | None, "A method or a norm, to show in full.", "[NAME]",
-    default=None, complete=methods,
-))  # fmt: skip
+@takes(Argument("name", str | None, "[NAME]", default=None, complete=methods))
 def fusions(name: str | None) -> None:
     """Show all methods and norms of fusion, or one with its formula and parameters.
+
+    Flags:
+        name: A method or a norm, to show in full.
 
     Examples:
       rankframe fusions
@@ -67,12 +67,12 @@ def fusions(name: str | None) -> None:
         console.print("\n", show.norm_page(NORMS[key]))
 
 
-@takes(Argument(
-    "name", Literal["shop", "movies"], "The search of a shop, or a recommender of films.",
-    "[shop|movies]", default="shop",
-))  # fmt: skip
+@takes(Argument("name", Literal["shop", "movies"], "[shop|movies]", default="shop"))
 def demo(name: Literal["shop", "movies"]) -> None:
     """Evaluate the bundled data, and suggest what to try next.
+
+    Flags:
+        name: The search of a shop, or a recommender of films.
 
     Examples:
       rankframe demo

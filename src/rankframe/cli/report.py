@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,25 +30,23 @@ def _orders(texts: list[str]) -> dict[str, list[str]]:
 
 @takes(
     flags.QRELS, flags.RUNS,
-    Flag(
-        "output", Path, "The page, an .html file.", "FILE", "--output -o",
-        default=Path("report.html"),
-    ),
-    replace(flags.METRICS, help="A metric (repeatable); sentences and charts are about the first."),
-    Flag("title", str, "Title of the report.", default="Ranking report"),
-    replace(RULE, help="A rule of a gate; the page begins with its verdict (repeatable)."), RULES,
-    replace(flags.BASELINE, help="Compare the other runs with this run (default: the first)."),
+    Flag("output", Path, "FILE", "--output -o", default=Path("report.html")), flags.METRICS,
+    Flag("title", str, default="Ranking report"), RULE, RULES, flags.BASELINE,
     SharedPolicies, Comparing, Intervals, Storage,
     flags.COLUMNS, flags.QUERIES, flags.BY, flags.WEIGHT, flags.QUERY_TEXT, flags.TITLES,
-    Flag(
-        "slice_order", list[str] | None,
-        "Show the slices of an attribute in this order (repeatable).",
-        "NAME=A,B", panel=STATISTICS, read=_orders,
-    ),
+    Flag("slice_order", list[str] | None, "NAME=A,B", panel=STATISTICS, read=_orders),
     output=(flags.QUIET,),
 )  # fmt: skip
 def report(qrels: str, runs: list[str], *, out: Output, how: Given) -> None:
     """Write an HTML report: summary, significance tests, regressions, charts.
+
+    Flags:
+        output: The page, an .html file.
+        metrics: A metric (repeatable); sentences and charts are about the first.
+        title: Title of the report.
+        rule: A rule of a gate; the page begins with its verdict (repeatable).
+        baseline: Compare the other runs with this run (default: the first).
+        slice_order: Show the slices of an attribute in this order (repeatable).
 
     Examples:
       rankframe report qrels.parquet bm25.parquet dense.parquet -m ndcg@10 -m map

@@ -71,57 +71,24 @@ def _print_version(requested: bool) -> None:
 
 # Flags under the names of the fields of `TrecOptions`.
 _OPTIONS = (
-    Flag(
-        "complete", bool, "Count judged queries that the run lacks as 0.",
-        typed="-c --complete_rel_info_wanted",
-    ),
-    Flag(
-        "level", int, "The lowest grade that is relevant.", "N", "-l --level_for_rel", default=1
-    ),
-    Flag(
-        "deepest", int | None, "Keep only the top N documents of each query.", "N",
-        "-M --Max_retrieved_per_topic",
-    ),
-    Flag(
-        "judged_only", bool,
-        "Remove unjudged and negatively graded documents, after the cut by -M.",
-        typed="-J --Judged_docs_only",
-    ),
-    Flag(
-        "collection", int | None, "Number of documents in the collection.", "N",
-        "-N --Number_docs_in_coll",
-    ),
-    Flag(
-        "rel_format", str, "Format of the judgments: qrels, prefs, qrels_prefs or qrels_jg.",
-        "FORMAT", "-R --Rel_info_format", default="qrels",
-    ),
-)  # fmt: skip
+    Flag("complete", bool, typed="-c --complete_rel_info_wanted"),
+    Flag("level", int, "N", "-l --level_for_rel", default=1),
+    Flag("deepest", int | None, "N", "-M --Max_retrieved_per_topic"),
+    Flag("judged_only", bool, typed="-J --Judged_docs_only"),
+    Flag("collection", int | None, "N", "-N --Number_docs_in_coll"),
+    Flag("rel_format", str, "FORMAT", "-R --Rel_info_format", default="qrels"),
+)
 
 
 @takes(
-    Argument("qrels", str, "Judgments: a file, glob or folder, or - for stdin.", "QRELS"),
-    Argument("run", str, "The run: a file, glob or folder, or - for stdin.", "RUN"),
-    Flag(
-        "measures", list[str] | None, "A measure or nickname (repeatable; default: official).",
-        "NAME[.PARAMS]", "-m --measure", complete=trec_measures,
-    ),
-    Flag("queries", bool, "Print every query before the summary.", typed="-q --query_eval_wanted"),
-    Flag("no_summary", bool, "Print no summary.", typed="-n --nosummary"),
+    Argument("qrels", str, "QRELS"), Argument("run", str, "RUN"),
+    Flag("measures", list[str] | None, "NAME[.PARAMS]", "-m --measure", complete=trec_measures),
+    Flag("queries", bool, typed="-q --query_eval_wanted"),
+    Flag("no_summary", bool, typed="-n --nosummary"),
     *_OPTIONS,
-    Flag(
-        "run_format", str, f"Format of the run: {_RUN_FORMAT}.", "FORMAT", "-T --Results_format",
-        default=_RUN_FORMAT,
-    ),
-    Flag("old", bool, "Ignored, for compatibility with trec_eval.", typed="-o"),
-    Flag("check", Path | None, "List the lines that differ from this output of trec_eval."),
-    replace(
-        flags.COLUMNS, typed="--column",
-        help="Name of a column in your data, e.g. query_id=user (repeatable).",
-    ),
-    Flag(
-        "relevance", float | None, "Grade of every judged pair, for judgments without grades.",
-        "GRADE",
-    ),
+    Flag("run_format", str, "FORMAT", "-T --Results_format", default=_RUN_FORMAT),
+    Flag("old", bool, typed="-o"), Flag("check", Path | None),
+    replace(flags.COLUMNS, typed="--column"), Flag("relevance", float | None, "GRADE"),
 )  # fmt: skip
 def trec_eval(
     qrels: str,
@@ -141,6 +108,24 @@ def trec_eval(
     ] = False,
 ) -> None:
     """Print what trec_eval prints: its options, its measures, its lines.
+
+    Flags:
+        qrels: Judgments: a file, glob or folder, or - for stdin.
+        run: The run: a file, glob or folder, or - for stdin.
+        measures: A measure or nickname (repeatable; default: official).
+        queries: Print every query before the summary.
+        no_summary: Print no summary.
+        complete: Count judged queries that the run lacks as 0.
+        level: The lowest grade that is relevant.
+        deepest: Keep only the top N documents of each query.
+        judged_only: Remove unjudged and negatively graded documents, after the cut by -M.
+        collection: Number of documents in the collection.
+        rel_format: Format of the judgments: qrels, prefs, qrels_prefs or qrels_jg.
+        run_format: Format of the run: trec_results.
+        old: Ignored, for compatibility with trec_eval.
+        check: List the lines that differ from this output of trec_eval.
+        columns: Name of a column in your data, e.g. query_id=user (repeatable).
+        relevance: Grade of every judged pair, for judgments without grades.
 
     Examples:
       rankframe trec_eval qrels.txt bm25.txt

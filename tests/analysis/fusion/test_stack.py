@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankframe.analysis.fusion.norms import NORMS, NormalisedStack
+from rankframe.analysis.fusion.norms import NORMS
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import LoadedRuns, open_runs
 from rankframe.analysis.fusion.stack import Stack
@@ -34,15 +34,15 @@ def test_each_document_once_with_its_ranks() -> None:
         for query, doc, a, b in zip(
             stack.code,
             stack.docs,
-            stack.runs[0].document_ranks,
-            stack.runs[1].document_ranks,
+            stack.runs[0].ranks,
+            stack.runs[1].ranks,
             strict=True,
         )
     }
     assert ranks == {(0, "x"): (1, 0), (0, "y"): (2, 1), (0, "z"): (3, 0), (0, "w"): (0, 2),
                      (1, "x"): (1, 0)}  # fmt: skip
     assert stack.runs_with.sum() == 6
-    assert stack.list_lengths(1).tolist() == [2, 0]
+    assert stack.runs[1].lengths().tolist() == [2, 2, 2, 2, 0]
 
 
 def test_the_best_first_and_equal_ones_by_id() -> None:
@@ -66,20 +66,21 @@ def test_keys_that_are_equal_by_chance_change_nothing(monkeypatch: pytest.Monkey
     found = stack_of(runs)
     assert found.height == expected.height
     ours, theirs = (
-        np.sum([run.document_ranks for run in one.runs], axis=0).astype(np.float64)
+        np.sum([run.ranks for run in one.runs], axis=0).astype(np.float64)
         for one in (found, expected)
     )
     assert found.make_run(ours).equals(expected.make_run(theirs))
 
 
 def test_the_frame_is_in_order_of_documents_and_runs() -> None:
-    frame = NormalisedStack(stack_of(RUNS), None).frame(["doc_id", "run", "score"])
+    frame = stack_of(RUNS).frame(["doc_id", "run", "score"])
     assert frame["_document"].is_sorted()
     assert frame.filter(doc_id="y")["run"].to_list() == ["a", "b"]
 
 
 def test_scores_are_normalised_once() -> None:
-    documents = NormalisedStack(stack_of(RUNS), NORMS["min_max"])
-    assert documents.scores(0) is documents.scores(0)
-    scores = zip(documents.stack.docs, documents.scores(0).tolist(), strict=True)
+    stack = stack_of(RUNS).with_norm(NORMS["min_max"])
+    run = stack.runs[0]
+    assert run.scores is run.scores
+    scores = zip(stack.docs, run.scores.tolist(), strict=True)
     assert list(scores)[:4] == [("x", 1.0), ("z", 0.0), ("y", 0.5), ("w", 0.0)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.analysis.tuning.candidates import Candidate, list_candidates
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.tuning.candidates import list_candidates, make_candidate
 from rankframe.analysis.tuning.tune import one_metric
 from rankframe.core.errors import RankframeError
 
@@ -14,18 +17,21 @@ RUNS = ["bm25", "dense"]
 
 
 @pytest.mark.parametrize(
-    ("candidate", "name"),
+    ("method", "norm", "params", "name"),
     [
-        (Candidate("isr"), "isr"),
-        (Candidate("rrf", None, (("k", 60),)), "rrf(k=60)"),
-        (Candidate("wsum", "zmuv", weights=(0.1, 0.9)), "wsum(weights=[0.1, 0.9])"),
-        (Candidate("gmnz", "min_max", (("gamma", 0.5),)), "gmnz(gamma=0.5)"),
+        ("isr", None, {}, "isr"),
+        ("rrf", None, {"k": 60}, "rrf(k=60)"),
+        ("wsum", "zmuv", {"weights": (0.1, 0.9)}, "wsum(weights=[0.1, 0.9])"),
+        ("gmnz", "min_max", {"gamma": 0.5}, "gmnz(gamma=0.5)"),
     ],
 )
-def test_a_name_is_what_fuse_reads(candidate: Candidate, name: str) -> None:
-    assert candidate.name == name
+def test_a_name_is_what_fuse_reads(
+    method: str, norm: str | None, params: dict[str, Any], name: str
+) -> None:
+    candidate = make_candidate(METHODS[method], params, norm, RUNS)
+    assert (candidate.label, candidate.norm_name) == (name, norm)
     runs = {"a": {"q": {"x": 1.0}}, "b": {"q": {"x": 2.0, "y": 1.0}}}
-    assert rf.fuse(runs, name, norm=candidate.norm).collect().height == 2
+    assert rf.fuse(runs, name, norm=norm).collect().height == 2
 
 
 def test_one_metric_with_a_value_for_each_query(refusal) -> None:
@@ -38,32 +44,35 @@ def test_one_metric_with_a_value_for_each_query(refusal) -> None:
 def test_names_are_read_as_fuse_reads_them() -> None:
     found = list_candidates(
         ["reciprocal_rank_fusion", "combsum"], "min-max", None, RUNS, budget=9, folds=5
-    )
-    assert [one.name for one in found][-2:] == ["rrf(k=200)", "sum"]
-    assert found[-1].norm == "min_max"
-    (raw,) = list_candidates("sum", ["none"], None, RUNS, budget=9, folds=5)
-    assert raw.resolve(RUNS).norm is None
+    ).listed
+    assert [one.label for one in found][-2:] == ["rrf(k=200)", "sum"]
+    assert found[-1].norm_name == "min_max"
+    (raw,) = list_candidates("sum", ["none"], None, RUNS, budget=9, folds=5).listed
+    assert raw.norm is None
+    assert raw.norm_name == "none"
 
 
 def test_a_candidate_is_a_method() -> None:
-    found = Candidate("wsum", "zmuv", weights=(0.1, 0.9)).resolve(RUNS)
+    found = make_candidate(METHODS["wsum"], {"weights": (0.1, 0.9)}, "zmuv", RUNS)
     assert found.params == {"weights": [0.1, 0.9]}
     assert found.norm is not None
     assert found.norm.name == "zmuv"
 
 
 def test_what_is_trained_needs_three_folds(refusal) -> None:
-    assert list_candidates("mapfuse", "min_max", None, RUNS, budget=9, folds=3)
+    assert list_candidates("mapfuse", "min_max", None, RUNS, budget=9, folds=3).listed
     refusal(list_candidates, "mapfuse", "min_max", None, RUNS, budget=9, folds=2)
 
 
 def test_expressions_are_called_by_their_aliases() -> None:
     own, by_rank = pl.col("normalised").sum().alias("own"), pl.col("rank").min()
-    found = list_candidates([own, "sum", by_rank], ["max", "sum"], None, RUNS, budget=9, folds=5)
-    assert [(one.name, one.norm) for one in found] == [
+    found = list_candidates(
+        [own, "sum", by_rank], ["max", "sum"], None, RUNS, budget=9, folds=5
+    ).listed
+    assert [(one.label, one.norm_name) for one in found] == [
         ("sum", "max"), ("sum", "sum"), ("own", "max"), ("own", "sum"), (str(by_rank), None),
     ]  # fmt: skip
-    assert found[2].resolve(RUNS).definition.formula == str(own)
+    assert found[2].definition.formula == str(own)
     for methods, said in (
         ([own, own], "two methods are called 'own'"),
         (by_rank.alias("rrf"), "two methods are called 'rrf'"),

@@ -11,7 +11,8 @@ import pytest
 
 import rankframe as rf
 from rankframe.analysis.differences import Setup
-from rankframe.analysis.tuning.candidates import Candidate
+from rankframe.analysis.fusion.methods import METHODS
+from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.analysis.tuning.folds import Folds, QueryValues
 from rankframe.analysis.tuning.trials import Trial
@@ -22,6 +23,10 @@ QUERIES = pl.Series("query_id", [f"q{n}" for n in range(12)])
 FOLDS = np.arange(12) % 3
 RNG = np.random.default_rng(0)
 VALUES = {name: RNG.random(12) for name in ("a", "b", "one", "other", "rrf")}
+
+
+def method(name: str) -> Method:
+    return Method(name, None, METHODS["rrf"])
 
 
 def contender(values: Any) -> QueryValues:
@@ -36,7 +41,7 @@ def findings(metric: str = "map", **changed: Any) -> Findings:
         resolve(metric)[0],
         QUERIES,
         Folds(FOLDS, 3, np.ones(12, np.bool_)),
-        [Trial(Candidate(name), contender(values[name]), every) for name in ("a", "b")],
+        [Trial(method(name), contender(values[name]), every) for name in ("a", "b")],
         {name: contender(values[name]) for name in ("one", "other")},
         ("rrf(k=60)", contender(values["rrf"])),
         Setup(),
@@ -69,7 +74,7 @@ def test_a_candidate_is_chosen_only_where_it_may_be() -> None:
     found = findings(a=np.zeros(12), b=np.ones(12))
     assert found.chosen == [1, 1, 1]
     kept = [replace(one, folds=frozenset({at})) for at, one in enumerate(found.trials)]
-    kept.append(Trial(Candidate("c"), contender(np.full(12, 0.5)), frozenset({0, 1, 2})))
+    kept.append(Trial(method("c"), contender(np.full(12, 0.5)), frozenset({0, 1, 2})))
     some = replace(found, trials=kept)
     assert some.chosen == [2, 1, 2]
     assert some.order == [1, 2, 0]

@@ -9,18 +9,18 @@ import pytest
 
 from rankframe.analysis.fusion.methods import METHODS
 from rankframe.analysis.fusion.registry import Definition, Limits
-from rankframe.analysis.tuning.candidates import VALUES, Candidate, list_candidates, parse_grid
+from rankframe.analysis.tuning.candidates import VALUES, Candidates, list_candidates, parse_grid
 
 
 def listed(
     *methods: str, runs: int = 2, budget: int = 200, norms: Any = ("min_max", "zmuv"), **grid: Any
-) -> list[Candidate]:
+) -> Candidates:
     names = [f"run {number}" for number in range(runs)]
     return list_candidates(methods, norms, grid, names, budget=budget, folds=3)
 
 
 def tried(*methods: str, **options: Any) -> list[tuple[str, str | None]]:
-    return [(candidate.name, candidate.norm) for candidate in listed(*methods, **options)]
+    return [(method.label, method.norm_name) for method in listed(*methods, **options).listed]
 
 
 def test_every_parameter_of_every_method_has_values_to_try() -> None:
@@ -41,14 +41,15 @@ def test_all_weights_are_tried(runs: int, step: float, count: int) -> None:
 
 
 def test_too_many_weights_are_searched_for() -> None:
-    (candidate, _) = listed("wsum", runs=4)
-    assert candidate.denominator == 100
-    assert candidate.weights == (0.25,) * 4
-    (candidate, _) = listed("wsum", runs=4, weights=0.05)
-    assert candidate.denominator == 20
-    candidates = listed("wsum", runs=4, budget=1771, weights=0.05)
-    assert len(candidates) == 2 * 1771
-    assert candidates[0].denominator is None
+    found = listed("wsum", runs=4)
+    assert not found.listed
+    assert found.steps == 100
+    assert [method.norm_name for method in found.searched] == ["min_max", "zmuv"]
+    assert [method.params for method in found.searched] == [{"weights": [0.25] * 4}] * 2
+    assert listed("wsum", runs=4, weights=0.05).steps == 20
+    every = listed("wsum", runs=4, budget=1771, weights=0.05)
+    assert len(every.listed) == 2 * 1771
+    assert not every.searched
 
 
 def test_what_stands_in_a_name_is_not_varied() -> None:
@@ -74,7 +75,7 @@ def test_several_parameters_are_combined(monkeypatch: pytest.MonkeyPatch) -> Non
     method = Definition(name="both", family="Ranks", formula="0", function=both, limits=limits)
     monkeypatch.setitem(METHODS, "both", method)
     found = listed("both", a=[1, 2], b=3)
-    assert [candidate.name for candidate in found] == ["both(a=1, b=3)", "both(a=2, b=3)"]
+    assert [method.label for method in found.listed] == ["both(a=1, b=3)", "both(a=2, b=3)"]
 
 
 def test_a_grid_in_a_shell(refusal) -> None:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from rankframe.analysis.tuning.candidates import Candidate
+from rankframe.analysis.tuning.candidates import Candidates, list_candidates
 from rankframe.analysis.tuning.tune import count_values, limit_runs
 from rankframe.core.errors import OptionError
 from rankframe.metrics.names import resolve
 
 RUNS = ["a", "b"]
-LISTED = [
-    Candidate("wsum", "min_max", weights=weights)
-    for weights in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0))
-]
+
+
+def candidates(*methods: str, **options: Any) -> Candidates:
+    found = {"grid": None, "budget": 200, "folds": 5, **options}
+    return list_candidates(methods, "min_max", runs=RUNS, **found)
+
+
 (NDCG,), (MICRO,) = resolve("ndcg@10"), resolve("precision(average=micro, k=10)")
 
 
 def test_values_of_candidates_are_counted() -> None:
-    searched = Candidate("wsum", "min_max", weights=(0.5, 0.5), denominator=100)
-    assert count_values(LISTED, RUNS, 200, 5) == 4
-    assert count_values([*LISTED, Candidate("posfuse")], RUNS, 200, 5) == 10
+    halves = {"grid": {"weights": 0.5}}
+    assert count_values(candidates("wsum", **halves), 200, 5) == 4
+    assert count_values(candidates("wsum", "posfuse", **halves), 200, 5) == 10
     # a search looks at no more than its budget for each fold, and for all of them
-    assert count_values([searched], RUNS, 200, 5) >= 100 + 6 * 100
+    searched = candidates("wsum", grid={"weights": 0.01}, budget=100)
+    assert len(searched.searched) == 1
+    assert count_values(searched, 200, 5) >= 100 + 6 * 100
 
 
 def test_what_is_left_is_for_runs() -> None:

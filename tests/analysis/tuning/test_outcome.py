@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
-from rankframe.analysis.tuning.outcome import TUNING_FILES
 from rankframe.io.outputs import read_about
 
 QRELS = {f"q{n}": {"a": 1} for n in range(8)}
@@ -81,8 +80,8 @@ def test_several_best_runs_are_named() -> None:
 def test_it_is_written_whole(tmp_path: Path, refusal) -> None:
     found = tuned()
     folder = found.write(tmp_path / "found")
-    assert sorted(path.name for path in folder.iterdir()) == sorted(TUNING_FILES)
-    for file in TUNING_FILES:
+    assert sorted(path.name for path in folder.iterdir()) == sorted(rf.Tuning.FILES)
+    for file in rf.Tuning.FILES:
         name = file.removesuffix(".parquet")
         assert pl.read_parquet(folder / file).equals(getattr(found, name))
     about = read_about(folder / "candidates.parquet")

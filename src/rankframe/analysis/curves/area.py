@@ -13,9 +13,10 @@ from rankframe.core.options import Check, is_count, is_number
 from rankframe.kernel.segments import segment_starts, spread
 
 _ROC, _PRECISION_RECALL = ("fpr", "tpr"), ("recall", "precision")
-# What runs along the curve, and what may stand above it.
-_AXES = (_ROC, _PRECISION_RECALL, ("k", "value"), ("k", "cg", "dcg", "ideal_dcg"))
-_CURVES = (QUERY, "by", "slice")
+# What runs along each curve, and what it shows.
+AXES = (_ROC, _PRECISION_RECALL, ("k", "value"), ("k", "cg", "dcg", "ideal_dcg"))
+# The columns that tell the curves of a frame apart.
+OWNERS = (QUERY, "by", "slice")
 _MAX_FPR = Check(lambda value: is_number(value) and 0 < value <= 1, "a number above 0 and up to 1")
 _LIMIT = Check(lambda value: is_count(value) and value >= 10, "a whole number of at least 10")
 
@@ -38,7 +39,7 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     0.5
     """
     _check_points(points)
-    axes = _axes_of(points, _AXES[:2])
+    axes = _axes_of(points, AXES[:2])
     x, y = (_numbers(points, name) for name in axes)
     _check_order(x, axes[0])
     if axes == _PRECISION_RECALL:
@@ -92,7 +93,7 @@ def downsample_curve(points: pl.DataFrame, limit: int = 2_000) -> pl.DataFrame:
     _check_points(points)
     if points.height <= limit:
         return points
-    axes = _axes_of(points, _AXES)
+    axes = _axes_of(points, AXES)
     x, *heights = (_numbers(points, name) for name in axes)
     _check_order(x, axes[0])
     if axes == _ROC:
@@ -132,7 +133,7 @@ def _axes_of(points: pl.DataFrame, choices: tuple[tuple[str, ...], ...]) -> tupl
             "there are no points: a curve needs a relevant document, and a ROC curve one that is "
             "not relevant, too."
         )
-    owners = [name for name in _CURVES if name in points.columns]
+    owners = [name for name in OWNERS if name in points.columns]
     curves = points.select(owners).unique(maintain_order=True) if owners else points[:1]
     if curves.height > 1:
         example = ", ".join(

@@ -10,7 +10,7 @@ from typing import Final, Literal, Unpack, get_args
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.curves.area import downsample_curve
+from rankframe.analysis.curves.area import AXES, OWNERS, downsample_curve
 from rankframe.analysis.curves.score_points import (
     CURVE,
     precision_recall,
@@ -38,11 +38,7 @@ from rankframe.engine.evaluate import evaluate
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.result import Result
 from rankframe.io.inputs import Columns, Source, open_judgments, open_run, refuse_absent_columns
-from rankframe.io.queries import (
-    Attributes,
-    By,
-    read_attributes,
-)
+from rankframe.io.queries import Attributes, By, read_attributes
 from rankframe.metrics.names import Metric, MetricLike, resolve
 
 Kind = Literal["roc", "precision_recall", "metric_at_k", "cumulative_gain"]
@@ -334,13 +330,6 @@ def _without_cutoff(metric: MetricLike) -> Metric:
 
 # Drawings in a notebook --------------------------------------------------------------------------
 
-# What a curve runs along, what it shows, and the band around it, by the columns that it has.
-_AXES: Final = (
-    ("fpr", ("tpr",)),
-    ("recall", ("precision",)),
-    ("k", ("value",)),
-    ("k", ("dcg", "ideal_dcg")),
-)
 _COLOURS: Final = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999", "#b15928",
 )  # fmt: skip
@@ -371,11 +360,11 @@ class Curve(pl.DataFrame):
 
 def _drawing(points: pl.DataFrame) -> str:
     """Draw a line for each curve; nothing if there are too many, or no points."""
-    axes = [(x, ys) for x, ys in _AXES if {x, *ys} <= set(points.columns)]
-    owners = [name for name in ("by", "slice", QUERY) if name in points.columns]
-    if not axes or points.is_empty():
+    axes = next((names for names in AXES if set(names) <= set(points.columns)), None)
+    if axes is None or points.is_empty():
         return ""
-    x, ys = axes[0]
+    x, *ys = (name for name in axes if name != "cg")  # not on the scale of dcg
+    owners = [name for name in OWNERS if name in points.columns]
     parts = {(): points}
     if owners:
         parts = points.partition_by(owners, as_dict=True, maintain_order=True)
@@ -419,7 +408,7 @@ def _drawing(points: pl.DataFrame) -> str:
 
 
 def _thin(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
-    """Keep the finite points of one curve, no more than anybody sees."""
+    """Return the finite points of one curve, as many as a small drawing can show."""
     points = part.select(pl.col(x, y).cast(pl.Float64))
     points = points.filter(pl.all_horizontal(pl.all().is_finite())).drop_nulls()
     if points.height > _MOST_POINTS and x != "k":
@@ -428,7 +417,7 @@ def _thin(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
 
 
 def _span(columns: list[pl.Series]) -> tuple[float, float]:
-    """Return the lowest and the highest value, but not the same."""
+    """Return the lowest and the highest value, moved apart if they are equal."""
     values = [value for column in columns for value in column]
     if not values:
         return 0.0, 1.0

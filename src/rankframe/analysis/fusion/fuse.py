@@ -12,7 +12,6 @@ from typing import Any, Unpack
 import polars as pl
 
 from rankframe.analysis.fusion.names import MethodLike, Weights, define_method, norm_named, resolve
-from rankframe.analysis.fusion.norms import NormalisedStack
 from rankframe.analysis.fusion.options import FuseOptions, FusionPolicies, StackOptions
 from rankframe.analysis.fusion.registry import METHODS, Method
 from rankframe.analysis.fusion.runs import (
@@ -105,7 +104,7 @@ def fuse(
     fusion = Fusion(named, chosen, policies, qrels=qrels, columns=columns, max_memory=max_memory)
     if output is None:
         return lazy_frame(RUN_SCHEMA, lambda _: fusion.collect(progress))
-    return fusion.write(output, overwrite=overwrite, on_progress=progress).frame
+    return fusion.write(output, overwrite=overwrite, on_progress=progress)
 
 
 @takes_options(StackOptions, FusionPolicies, Storage)
@@ -154,7 +153,7 @@ def stack(
         loaded, columns = LoadedRuns(opened, policies), sorted({QUERY, RANK, "run", *needed})
 
         def frame(block: Ints) -> pl.DataFrame:
-            rows = NormalisedStack(loaded.stack(block), method.norm).frame(columns)
+            rows = loaded.stack(block).with_norm(method.norm).frame(columns)
             rows = rows.drop("_document")
             return rows.sort(QUERY, pl.col("run").replace_strict(places), RANK)
 
@@ -163,17 +162,8 @@ def stack(
     return lazy_frame(STACKED_FRAME.schema, make)
 
 
-@dataclass(frozen=True)
-class Written:
-    """Hold a fused run that was written."""
-
-    rows: int
-    queries: int
-    frame: pl.LazyFrame
-
-
 class Fusion:
-    """Open runs by name, and judgments; refuse inputs that cannot be fused."""
+    """Open the runs and judgments of a fusion; `collect` and `write` fuse the runs."""
 
     def __init__(
         self,
@@ -209,22 +199,19 @@ class Fusion:
         *,
         overwrite: bool = False,
         on_progress: Report | None = None,
-    ) -> Written:
-        """Write the fused run, in the format of the target's ending."""
+    ) -> pl.LazyFrame:
+        """Write the fused run, in the format of the target's ending; return what was written."""
         form, path = check_target(target, self.sources, overwrite=overwrite)
         about = _about_fusion(self.method, self.policies, self.runs)
         with self._fused(on_progress) as fused:
-            counts = fused.lazy().select(pl.len(), (pl.col(RANK) == 1).sum())
-            rows, queries = counts.collect(engine="streaming").row(0)
             table: Any = fused  # Parquet is written by row groups, other formats at once
             if isinstance(fused, pl.LazyFrame) and form is not PARQUET:
                 table = fused.collect(engine="streaming")
             write_as(form, table, Path(target), about)
             if isinstance(fused, pl.DataFrame) and in_place(path):  # it may be no file to read
-                return Written(rows, queries, fused.lazy())
+                return fused.lazy()
         written = open_table(os.fspath(target), "run").frame
-        columns = (pl.col(name).cast(dtype) for name, dtype in RUN_SCHEMA.items())
-        return Written(rows, queries, written.select(columns))
+        return written.select(pl.col(name).cast(dtype) for name, dtype in RUN_SCHEMA.items())
 
     @contextmanager
     def _fused(self, on_progress: Report | None) -> Iterator[pl.DataFrame | pl.LazyFrame]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankframe.analysis.fusion.norms import NormalisedStack
 from rankframe.analysis.fusion.registry import (
     METHODS,
     Learned,
@@ -19,6 +19,7 @@ from rankframe.analysis.fusion.registry import (
     compute_distinct,
     registered,
 )
+from rankframe.analysis.fusion.stack import Stack, StackedRun
 from rankframe.analysis.fusion.training import Hits
 from rankframe.core.arrays import Codes, Floats, Ints
 from rankframe.kernel.segments import position, rectangles
@@ -35,198 +36,175 @@ _SEGMENTS = np.array([10 * 2**j - 5 for j in range(10)])
 _LEAST = 0.001
 _ABSENT = math.log(_LEAST / (1 - _LEAST))
 
+_over_scores = partial(registered, family="Scores", scored=True)
+_over_ranks = partial(registered, family="Ranks")
+_by_votes = partial(registered, family="Votes")
+_trained = partial(registered, family="Trained on judgments")
+
 
 # Scores after a norm: Fox and Shaw's comb family, and weighted sums -------------------------------
 
 
-@registered(family="Scores", formula="min s", scored=True, synonyms=("comb_min", "combmin"))
-def min_of(documents: NormalisedStack) -> Floats:
+@_over_scores("min s", "comb_min", "combmin")
+def min_of(stack: Stack) -> Floats:
     """Take the least of a document's scores."""
-    return _extreme(documents, np.minimum, np.inf)
+    return _extreme(stack, np.minimum, np.inf)
 
 
-@registered(family="Scores", formula="max s", scored=True, synonyms=("comb_max", "combmax"))
-def max_of(documents: NormalisedStack) -> Floats:
+@_over_scores("max s", "comb_max", "combmax")
+def max_of(stack: Stack) -> Floats:
     """Take the best of a document's scores."""
-    return _extreme(documents, np.maximum, -np.inf)
+    return _extreme(stack, np.maximum, -np.inf)
 
 
-@registered(
-    family="Scores", formula="median s", scored=True, synonyms=("comb_med", "combmed", "median")
-)
-def med(documents: NormalisedStack) -> Floats:
+@_over_scores("median s", "comb_med", "combmed", "median")
+def med(stack: Stack) -> Floats:
     """Take the median of a document's scores; of an even number, the mean of the middle two."""
-    scores = np.array(
-        [
-            np.where(documents.has_score(run), documents.scores(run), np.inf)
-            for run in documents.runs
-        ]
-    )
+    scores = np.array([np.where(run.has_score, run.scores, np.inf) for run in stack.runs])
     scores.sort(axis=0)
-    counts = documents.score_counts.astype(np.int64)
-    column = np.arange(documents.height)
+    counts = stack.score_counts.astype(np.int64)
+    column = np.arange(stack.height)
     return (scores[(counts - 1) // 2, column] + scores[counts // 2, column]) / 2
 
 
-@registered(family="Scores", formula="Σs", scored=True, synonyms=("comb_sum", "combsum"))
-def sum_of(documents: NormalisedStack) -> Floats:
+@_over_scores("Σs", "comb_sum", "combsum")
+def sum_of(stack: Stack) -> Floats:
     """Add up a document's scores."""
-    return documents.add_up(documents.scores)
+    return stack.add_up(stack.scores)
 
 
-@registered(family="Scores", formula="Σs / n", scored=True, synonyms=("comb_anz", "combanz"))
-def anz(documents: NormalisedStack) -> Floats:
+@_over_scores("Σs / n", "comb_anz", "combanz")
+def anz(stack: Stack) -> Floats:
     """Average a document's scores over the runs that have it (average of non-zeros)."""
-    return documents.add_up(documents.scores) / documents.score_counts
+    return stack.add_up(stack.scores) / stack.score_counts
 
 
-@registered(family="Scores", formula="n · Σs", scored=True, synonyms=("comb_mnz", "combmnz"))
-def mnz(documents: NormalisedStack) -> Floats:
+@_over_scores("n · Σs", "comb_mnz", "combmnz")
+def mnz(stack: Stack) -> Floats:
     """Multiply the sum of a document's scores by how many runs have it (non-zeros)."""
-    return documents.add_up(documents.scores) * documents.score_counts
+    return stack.add_up(stack.scores) * stack.score_counts
 
 
-@registered(
-    family="Scores",
-    formula="n^γ · Σs",
-    scored=True,
-    synonyms=("comb_gmnz", "combgmnz"),
-    limits={"gamma": Limits(-100, 100)},
-)
-def gmnz(documents: NormalisedStack, *, gamma: float) -> Floats:
+@_over_scores("n^γ · Σs", "comb_gmnz", "combgmnz", limits={"gamma": Limits(-100, 100)})
+def gmnz(stack: Stack, *, gamma: float) -> Floats:
     """Multiply the sum of a document's scores by a power of how many runs have it.
 
     With gamma=0 it is `sum`, with 1 `mnz`, with -1 `anz`.
     """
-    factor = compute_distinct(lambda n: float(n) ** gamma, documents.score_counts)
-    return documents.add_up(documents.scores) * factor
+    factor = compute_distinct(lambda n: float(n) ** gamma, stack.score_counts)
+    return stack.add_up(stack.scores) * factor
 
 
-@registered(
-    family="Scores", formula="Σ w·s", scored=True, synonyms=("weighted_sum", "linear", "convex")
-)
-def wsum(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+@_over_scores("Σ w·s", "weighted_sum", "linear", "convex")
+def wsum(stack: Stack, *, weights: Sequence[float]) -> Floats:
     """Add up a document's scores by weight: hybrid search's convex combination."""
-    return documents.add_up(documents.scores, weights)
+    return stack.add_up(stack.scores, weights)
 
 
-@registered(family="Scores", formula="(Σw of the runs that have it) · Σs", scored=True)
-def wmnz(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+@_over_scores("(Σw of the runs that have it) · Σs")
+def wmnz(stack: Stack, *, weights: Sequence[float]) -> Floats:
     """Multiply the sum of a document's scores by the weights of the runs that have it."""
-    return documents.add_up(documents.scores) * documents.add_up(documents.has_score, weights)
+    return stack.add_up(stack.scores) * stack.add_up((run.has_score for run in stack.runs), weights)
 
 
-@registered(family="Scores", formula="√n · Σ w·s", scored=True)
-def mixed(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+@_over_scores("√n · Σ w·s")
+def mixed(stack: Stack, *, weights: Sequence[float]) -> Floats:
     """Multiply the weighted sum of a document's scores by the root of how many runs have it."""
-    factor = compute_distinct(math.sqrt, documents.score_counts)
-    return documents.add_up(documents.scores, weights) * factor
+    factor = compute_distinct(math.sqrt, stack.score_counts)
+    return stack.add_up(stack.scores, weights) * factor
 
 
-def _extreme(documents: NormalisedStack, better: np.ufunc, worst: float) -> Floats:
+def _extreme(stack: Stack, better: np.ufunc, worst: float) -> Floats:
     """Return the best of each document's scores."""
-    best = np.full(documents.height, worst)
-    for run in documents.runs:
-        better(best, documents.scores(run), out=best, where=documents.has_score(run))
+    best = np.full(stack.height, worst)
+    for run in stack.runs:
+        better(best, run.scores, out=best, where=run.has_score)
     return best
 
 
 # Ranks alone, which need no norm ------------------------------------------------------------------
 
 
-@registered(
-    family="Ranks",
-    formula="Σ 1/(k + r)",
-    synonyms=("reciprocal_rank_fusion",),
-    limits={"k": Limits(0, 1e9)},
-)
-def rrf(documents: NormalisedStack, *, k: float = 60) -> Floats:
+@_over_ranks("Σ 1/(k + r)", "reciprocal_rank_fusion", limits={"k": Limits(0, 1e9)})
+def rrf(stack: Stack, *, k: float = 60) -> Floats:
     """Add up reciprocal ranks (reciprocal rank fusion), as most hybrid search does.
 
     Cormack, Clarke and Büttcher (2009). The larger k, the less the first ranks stand out.
     """
-    return _add_up_ranks(documents, lambda rank: 1.0 / (k + rank))
+    return _add_up_ranks(stack, lambda rank: 1.0 / (k + rank))
 
 
-@registered(
-    family="Ranks",
-    formula="Σ (1 − φ)·φ^(r−1)",
-    synonyms=("rank_biased_centroid",),
-    limits={"phi": Limits(0, 1, below=True)},
-)
-def rbc(documents: NormalisedStack, *, phi: float) -> Floats:
+@_over_ranks("Σ (1 − φ)·φ^(r−1)", "rank_biased_centroid", limits={"phi": Limits(0, 1, below=True)})
+def rbc(stack: Stack, *, phi: float) -> Floats:
     """Add up rank-biased weights: a reader goes on to the next rank with probability phi.
 
     Rank-biased centroids, by Bailey and others (2017).
     """
-    return _add_up_ranks(documents, lambda rank: (1.0 - phi) * phi ** (rank - 1))
+    return _add_up_ranks(stack, lambda rank: (1.0 - phi) * phi ** (rank - 1))
 
 
-@registered(family="Ranks", formula="n · Σ 1/r²")
-def isr(documents: NormalisedStack) -> Floats:
+@_over_ranks("n · Σ 1/r²")
+def isr(stack: Stack) -> Floats:
     """Add up inverse square ranks, times how many runs have the document."""
-    return _inverse_squares(documents) * documents.stack.runs_with
+    return _inverse_squares(stack) * stack.runs_with
 
 
-@registered(family="Ranks", formula="ln(n) · Σ 1/r²")
-def log_isr(documents: NormalisedStack) -> Floats:
+@_over_ranks("ln(n) · Σ 1/r²")
+def log_isr(stack: Stack) -> Floats:
     """Add up inverse square ranks, times the logarithm of how many runs have the document.
 
     What one run alone has scores 0.
     """
-    factor = compute_distinct(math.log, documents.stack.runs_with)
-    return _inverse_squares(documents) * factor
+    factor = compute_distinct(math.log, stack.runs_with)
+    return _inverse_squares(stack) * factor
 
 
-@registered(family="Ranks", formula="ln(n + σ) · Σ 1/r²", limits={"sigma": Limits(0, 1)})
-def logn_isr(documents: NormalisedStack, *, sigma: float = 0.01) -> Floats:
+@_over_ranks("ln(n + σ) · Σ 1/r²", limits={"sigma": Limits(0, 1)})
+def logn_isr(stack: Stack, *, sigma: float = 0.01) -> Floats:
     """Add up inverse square ranks as `log_isr` does; what one run alone has counts, by sigma."""
-    factor = compute_distinct(lambda n: math.log(n + sigma), documents.stack.runs_with)
-    return _inverse_squares(documents) * factor
+    factor = compute_distinct(lambda n: math.log(n + sigma), stack.runs_with)
+    return _inverse_squares(stack) * factor
 
 
-@registered(family="Ranks", formula=f"Σ points: {_BORDA}", synonyms=("borda_fuse",))
-def bordafuse(documents: NormalisedStack) -> Floats:
+@_over_ranks(f"Σ points: {_BORDA}", "borda_fuse")
+def bordafuse(stack: Stack) -> Floats:
     """Count points as Borda does: each run gives its first of N documents N, the next one less.
 
     What a run lacks shares the points that are left.
     """
-    return _add_points(documents)
+    return _add_points(stack)
 
 
-@registered(
-    family="Ranks", formula=f"Σ w·points: {_BORDA}", synonyms=("weighted_bordafuse", "wbordafuse")
-)
-def w_bordafuse(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+@_over_ranks(f"Σ w·points: {_BORDA}", "weighted_bordafuse", "wbordafuse")
+def w_bordafuse(stack: Stack, *, weights: Sequence[float]) -> Floats:
     """Count points as Borda does, with a weight for each run."""
-    return _add_points(documents, weights)
+    return _add_points(stack, weights)
 
 
-def _add_up_ranks(documents: NormalisedStack, value: Callable[[int], float]) -> Floats:
+def _add_up_ranks(stack: Stack, value: Callable[[int], float]) -> Floats:
     """Add up the value of each rank."""
-    return documents.add_up(lambda run: compute_distinct(value, documents.ranks(run)))
+    return stack.add_up(compute_distinct(value, run.ranks) for run in stack.runs)
 
 
-def _inverse_squares(documents: NormalisedStack) -> Floats:
-    return _add_up_ranks(documents, lambda rank: 1.0 / (rank * rank))
+def _inverse_squares(stack: Stack) -> Floats:
+    return _add_up_ranks(stack, lambda rank: 1.0 / (rank * rank))
 
 
-def _add_points(documents: NormalisedStack, weights: Sequence[float] | None = None) -> Floats:
-    candidates = documents.stack.spread_to_documents(documents.stack.lengths)
+def _add_points(stack: Stack, weights: Sequence[float] | None = None) -> Floats:
+    candidates = stack.spread_to_documents(stack.lengths)
 
-    def points(run: int) -> Floats:
-        rank = documents.ranks(run)
-        rest = (candidates - documents.list_lengths(run) + 1) / 2
-        return np.where(rank > 0, candidates - rank + 1.0, rest)
+    def points(run: StackedRun) -> Floats:
+        rest = (candidates - run.lengths() + 1) / 2
+        return np.where(run.ranks > 0, candidates - run.ranks + 1.0, rest)
 
-    return documents.add_up(points, weights)
+    return stack.add_up(map(points, stack.runs), weights)
 
 
 # Votes: each run votes on every pair of a query's documents ---------------------------------------
 
 
-@registered(family="Votes", formula="wins − losses over all pairs (Copeland)")
-def condorcet(documents: NormalisedStack) -> Floats:
+@_by_votes("wins − losses over all pairs (Copeland)")
+def condorcet(stack: Stack) -> Floats:
     """Count wins as Condorcet does: more runs put a document above another one than below.
 
     Scored as Copeland does: wins minus losses over all pairs of the query's documents. A document
@@ -234,21 +212,16 @@ def condorcet(documents: NormalisedStack) -> Floats:
     ordered by all votes for them, which add less than half a point. (ranx sorts by the majority of
     each pair, which need not be in any order: a may beat b, b c, and c a.)
     """
-    return _copeland(documents)
+    return _copeland(stack)
 
 
-@registered(
-    family="Votes",
-    formula="wins − losses over all pairs by weighted votes",
-    synonyms=("weighted_condorcet", "wcondorcet"),
-)
-def w_condorcet(documents: NormalisedStack, *, weights: Sequence[float]) -> Floats:
+@_by_votes("wins − losses over all pairs by weighted votes", "weighted_condorcet", "wcondorcet")
+def w_condorcet(stack: Stack, *, weights: Sequence[float]) -> Floats:
     """Count wins as Condorcet does, with a weight for each run's votes."""
-    return _copeland(documents, weights)
+    return _copeland(stack, weights)
 
 
-def _copeland(documents: NormalisedStack, weights: Sequence[float] | None = None) -> Floats:
-    stack = documents.stack
+def _copeland(stack: Stack, weights: Sequence[float] | None = None) -> Floats:
     candidates = stack.spread_to_documents(stack.lengths)
     weights_or_ones = [1.0] * len(stack.runs) if weights is None else weights
     votes = np.zeros(stack.height)
@@ -309,55 +282,53 @@ def _maps(hits: Sequence[Hits]) -> Learned:
     return [np.array([run.map]) for run in hits]
 
 
-@registered(family="Trained on judgments", formula="Σ MAP of the run / r", learns=_maps)
-def mapfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+@_trained("Σ MAP of the run / r", learns=_maps)
+def mapfuse(stack: Stack, learned: Learned) -> Floats:
     """Add up the mean average precision of each run, divided by the document's rank there."""
 
-    def share(run: int) -> Floats:
-        rank, (precision,) = documents.ranks(run), learned[run]
-        return np.where(rank > 0, precision / np.maximum(rank, 1), 0.0)
+    def share(run: StackedRun, precision: Floats) -> Floats:
+        return np.where(run.ranks > 0, precision / np.maximum(run.ranks, 1), 0.0)
 
-    return documents.add_up(share)
+    return stack.add_up(map(share, stack.runs, learned))
 
 
 def _chances(hits: Sequence[Hits], **_: object) -> Learned:
     return [run.chances() for run in hits]
 
 
-@registered(family="Trained on judgments", formula="Σ P(relevant at r)", learns=_chances)
-def posfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+@_trained("Σ P(relevant at r)", learns=_chances)
+def posfuse(stack: Stack, learned: Learned) -> Floats:
     """Add up the share of judged queries with a relevant document at this rank of the run.
 
     Lists that end before the rank do not count; beyond the longest list it is 0.
     """
 
-    def chance(run: int) -> Floats:
-        padded = np.concatenate([[0.0], learned[run], [0.0]])  # rank 0: the run lacks it
-        return padded[np.minimum(documents.ranks(run), len(learned[run]) + 1)]
+    def chance(run: StackedRun, chances: Floats) -> Floats:
+        padded = np.concatenate([[0.0], chances, [0.0]])  # rank 0: the run lacks it
+        return padded[np.minimum(run.ranks, len(chances) + 1)]
 
-    return documents.add_up(chance)
+    return stack.add_up(map(chance, stack.runs, learned))
 
 
-@registered(
-    family="Trained on judgments",
-    formula="Σ mean of P(relevant at r − w … r + w)",
+@_trained(
+    "Σ mean of P(relevant at r − w … r + w)",
     learns=_chances,
     parameter_synonyms={"w": "window"},
     limits={"window": Limits(0, 1e9, whole=True)},
 )
-def slidefuse(documents: NormalisedStack, learned: Learned, *, window: int) -> Floats:
+def slidefuse(stack: Stack, learned: Learned, *, window: int) -> Floats:
     """Average the chances of `posfuse` over a window of ranks on both sides, within the list."""
 
-    def mean_chance(run: int) -> Floats:
-        rank, last_known = documents.ranks(run).astype(np.int64), len(learned[run])
+    def mean_chance(run: StackedRun, chances: Floats) -> Floats:
+        rank, last_known = run.ranks.astype(np.int64), len(chances)
         first = np.maximum(rank - window, 1)
-        last = np.minimum(rank + window, documents.list_lengths(run, chunks=True))
+        last = np.minimum(rank + window, run.lengths(chunks=True))
         # Sums up to each rank; beyond the last known one there is nothing.
-        upto = np.concatenate([[0.0], np.cumsum(learned[run])])
+        upto = np.concatenate([[0.0], np.cumsum(chances)])
         inside = upto[np.minimum(last, last_known)] - upto[np.minimum(first - 1, last_known)]
         return np.where(rank > 0, inside / np.maximum(last - first + 1, 1), 0.0)
 
-    return documents.add_up(mean_chance)
+    return stack.add_up(map(mean_chance, stack.runs, learned))
 
 
 def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
@@ -376,26 +347,24 @@ def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
     return learned
 
 
-@registered(
-    family="Trained on judgments",
-    formula="Σ P(relevant in the segment) / number of the segment",
+@_trained(
+    "Σ P(relevant in the segment) / number of the segment",
     learns=_segment_chances,
     parameter_synonyms={"n_segments": "segments", "x": "segments"},
     limits={"segments": Limits(1, 100_000, whole=True)},
 )
-def probfuse(documents: NormalisedStack, learned: Learned, *, segments: int) -> Floats:
+def probfuse(stack: Stack, learned: Learned, *, segments: int) -> Floats:
     """Cut each list into segments and add up the mean precisions of a document's segments.
 
     Divided by the segment's number. Lillis and others (2006).
     """
 
-    def chance(run: int) -> Floats:
-        rank = documents.ranks(run)
-        size = np.maximum(-(-documents.list_lengths(run, chunks=True) // segments), 1)
-        segment = np.maximum(rank - 1, 0) // size
-        return np.where(rank > 0, learned[run][segment] / (segment + 1), 0.0)
+    def chance(run: StackedRun, chances: Floats) -> Floats:
+        size = np.maximum(-(-run.lengths(chunks=True) // segments), 1)
+        segment = np.maximum(run.ranks - 1, 0) // size
+        return np.where(run.ranks > 0, chances[segment] / (segment + 1), 0.0)
 
-    return documents.add_up(chance)
+    return stack.add_up(map(chance, stack.runs, learned))
 
 
 def _precisions(hits: Sequence[Hits], ends: Ints) -> list[Floats]:
@@ -408,22 +377,19 @@ def _doubling(hits: Sequence[Hits]) -> Learned:
     return _precisions(hits, _SEGMENTS)
 
 
-@registered(
-    family="Trained on judgments",
-    formula="Σ P(relevant in the segment) · (1 + s), segments up to 5, 15, 35, 75, …, 5115",
+@_trained(
+    "Σ P(relevant in the segment) · (1 + s), segments up to 5, 15, 35, 75, …, 5115",
     learns=_doubling,
     scored=True,
 )
-def segfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+def segfuse(stack: Stack, learned: Learned) -> Floats:
     """Multiply the precision of a document's segment of ranks by 1 + score; segments double.
 
     Shokouhi (2007).
     """
-    return documents.add_up(
-        lambda run: (
-            _in_segment(learned[run], _SEGMENTS, documents.ranks(run))
-            * (1.0 + documents.scores(run))
-        )
+    return stack.add_up(
+        _in_segment(precisions, _SEGMENTS, run.ranks) * (1.0 + run.scores)
+        for run, precisions in zip(stack.runs, learned, strict=True)
     )
 
 
@@ -436,24 +402,22 @@ def _odds(hits: Sequence[Hits]) -> Learned:
     return learned
 
 
-@registered(
-    family="Trained on judgments",
-    formula="Σ ln(p/(1 − p)), p the mean precision at ranks 1–5, 6–10, 11–15, 16–20, 21–30, "
+@_trained(
+    "Σ ln(p/(1 − p)), p the mean precision at ranks 1–5, 6–10, 11–15, 16–20, 21–30, "
     "31–100, 101–200, 201–500, 501–1000; ln(.001/.999) where the run lacks the document",
     learns=_odds,
 )
-def bayesfuse(documents: NormalisedStack, learned: Learned) -> Floats:
+def bayesfuse(stack: Stack, learned: Learned) -> Floats:
     """Add up the log odds of relevance in each run, as if these were independent.
 
     Aslam and Montague (2001). Beyond rank 1000, as if the run lacked the document.
     """
 
-    def odds(run: int) -> Floats:
-        rank = documents.ranks(run)
-        inside = (rank > 0) & (rank <= _BAYES[-1])
-        return np.where(inside, _in_segment(learned[run], _BAYES, rank), _ABSENT)
+    def odds(run: StackedRun, log_odds: Floats) -> Floats:
+        inside = (run.ranks > 0) & (run.ranks <= _BAYES[-1])
+        return np.where(inside, _in_segment(log_odds, _BAYES, run.ranks), _ABSENT)
 
-    return documents.add_up(odds)
+    return stack.add_up(map(odds, stack.runs, learned))
 
 
 def _in_segment(values: Floats, ends: Ints, rank: Codes) -> Floats:

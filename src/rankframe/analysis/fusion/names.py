@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from rankframe.analysis.fusion.methods import METHODS
-from rankframe.analysis.fusion.norms import NORMS, RAW, Norm, NormalisedStack
+from rankframe.analysis.fusion.norms import NORMS, RAW
 from rankframe.analysis.fusion.registry import Definition, Method
+from rankframe.analysis.fusion.stack import Norm, Stack
 from rankframe.core.arrays import Floats
 from rankframe.core.columns import STACKED_FRAME
 from rankframe.core.errors import OptionError
@@ -51,7 +52,7 @@ def resolve(
         if weights is not None:
             raise _refusal(": an expression has its own. Write them into it.")
         definition = define_method(method)
-        return Method(definition.name, _norm_for(definition, norm), definition)
+        return Method(definition.name, norm_for(definition, norm), definition)
     if not isinstance(method, str):
         raise OptionError(f"a method is a name or a polars expression, not {shown(method)}.")
     definition, params = parse(method)
@@ -77,7 +78,7 @@ def resolve(
                     f"{definition.name} needs {name}: write {definition.name}({name}={example})."
                 )
             params[name] = parameter.default
-    return Method(method.strip(), _norm_for(definition, norm), definition, params)
+    return Method(method.strip(), norm_for(definition, norm), definition, params)
 
 
 def parse(text: str) -> tuple[Definition, dict[str, Any]]:
@@ -165,11 +166,12 @@ def _check_weights(weights: Any, runs: Sequence[str]) -> list[float]:
 
 
 def _refusal(problem: str) -> OptionError:
-    """Return the error of weights with this problem."""
+    """Return an error about the option `weights`."""
     return OptionError(Option("weights", bare=True), problem)
 
 
-def _norm_for(definition: Definition, norm: str | None) -> Norm | None:
+def norm_for(definition: Definition, norm: str | None) -> Norm | None:
+    """Return the norm of a method; refuse one that the method does not use."""
     if definition.scored or definition.expression is not None:
         return norm_named(_DEFAULT_NORM if norm is None else norm)
     if norm is not None:
@@ -203,9 +205,9 @@ def define_method(expression: pl.Expr, name: str = "an expression") -> Definitio
     )
 
 
-def _evaluate(expression: pl.Expr, columns: list[str], documents: NormalisedStack) -> Floats:
+def _evaluate(expression: pl.Expr, columns: list[str], stack: Stack) -> Floats:
     """Evaluate an expression for each document, over these columns of its rows."""
-    rows = documents.frame(columns)
+    rows = stack.frame(columns)
     try:
         # With sorted keys polars adds up each group in the order of its rows, not by threads.
         scores = (

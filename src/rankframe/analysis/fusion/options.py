@@ -69,20 +69,16 @@ class FusionPolicies(Options):
         """Tell whether units have the ranks of their best chunks."""
         return self.unit is not None and self.unit_ranks == "kept" and self.ranks != "kept"
 
-    @property
-    def cuts_kept_ranks(self) -> bool:
-        """Tell whether rows beyond the depth are dropped before they are ranked."""
-        return self.ranks == "kept" and self.depth is not None
-
-    @property
-    def within_depth(self) -> pl.Expr:
-        """Return which rows have no rank beyond the depth."""
+    def cut_kept_ranks(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Drop rows with a rank beyond the depth, if documents keep their ranks."""
+        if self.ranks != "kept" or self.depth is None:
+            return rows
         # Options are imported by every command, also for its help alone.
         import polars as pl  # noqa: PLC0415
 
         from rankframe.core.columns import RANK  # noqa: PLC0415
 
-        return (pl.col(RANK) <= self.depth).fill_null(value=True)
+        return rows.filter((pl.col(RANK) <= self.depth).fill_null(value=True))
 
 
 class _EachRunOptions(TypedDict, total=False):

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.norms import Norm, NormalisedStack
-from rankframe.analysis.fusion.stack import Stack
+from rankframe.analysis.fusion.norms import RAW
+from rankframe.analysis.fusion.stack import Norm, Stack
 from rankframe.analysis.fusion.training import Hits
 from rankframe.core.arrays import AnyInts, Floats
 from rankframe.core.errors import OptionError
@@ -53,11 +53,17 @@ class Limits(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
-    """Describe a method; None for the family of a user's own."""
+class Definition:
+    """Define a method: name, function, and what the reference says about it."""
 
+    name: str
+    # None: a user's own
     family: Family | None
     formula: str
+    # stack (and what was learned of each run), parameters → the score of each document
+    function: Callable[..., Floats]
+    # a user's own method, which the function evaluates
+    expression: pl.Expr | None = None
     # other names that are read
     synonyms: tuple[str, ...] = ()
     # what other tools call a parameter
@@ -67,17 +73,6 @@ class Facts:
     scored: bool = False
     # learns from the hits of each run by rank (`training.Hits`)
     learns: Callable[..., Learned] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Definition(Facts):
-    """Define a method: facts, name and function."""
-
-    name: str
-    # documents (and what was learned), parameters → the score of each document
-    function: Callable[..., Floats]
-    # a user's own method, which the function evaluates
-    expression: pl.Expr | None = None
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -126,6 +121,13 @@ class Method:
     learned: Learned | None = None
 
     @property
+    def norm_name(self) -> str | None:
+        """Return the name of the norm; None for a method that uses no scores."""
+        if not self.definition.scored:
+            return None
+        return RAW if self.norm is None else self.norm.name
+
+    @property
     def needs_scores(self) -> bool:
         """Return whether every run must have scores."""
         return self.definition.scored and (self.norm is None or self.norm.scored)
@@ -160,17 +162,17 @@ class Method:
 
     def fuse(self, stack: Stack, k_max: int | None = None) -> pl.DataFrame:
         """Return the fused run of the queries of a stack."""
-        return stack.make_run(self.scores(NormalisedStack(stack, self.norm)), k_max)
+        return stack.make_run(self.scores(stack.with_norm(self.norm)), k_max)
 
-    def scores(self, documents: NormalisedStack) -> Floats:
-        """Return the fused score of each document, whose scores the norm made comparable."""
+    def scores(self, stack: Stack) -> Floats:
+        """Return the fused score of each document of a stack that has the norm of this method."""
         learned = () if self.learned is None else (self.learned,)
         # Overflows are refused below.
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = self.definition.function(documents, *learned, **self.params)
+            scores = self.definition.function(stack, *learned, **self.params)
         bad = ~np.isfinite(scores)
         if bad.any():
-            first, stack = int(np.flatnonzero(bad)[0]), documents.stack
+            first = int(np.flatnonzero(bad)[0])
             query = stack.queries[int(stack.code[first])]
             raise OptionError(
                 f"{self.label} gives no finite score to {int(bad.sum()):,} of {len(scores):,} "
@@ -183,14 +185,19 @@ class Method:
 METHODS: dict[str, Definition] = {}
 
 
-class registered(Facts):  # noqa: N801 (a decorator)
-    """Register a function as a method."""
+def registered(
+    formula: str, *synonyms: str, family: Family, **facts: Any
+) -> Callable[[Callable[P, Floats]], Callable[P, Floats]]:
+    """Register a function as a method; `facts` are further fields of its definition."""
 
-    def __call__(self, function: Callable[P, Floats]) -> Callable[P, Floats]:
-        """Register the function, and return it as it is."""
+    def register(function: Callable[P, Floats]) -> Callable[P, Floats]:
         name = function.__name__.removesuffix("_of")
-        METHODS[name] = Definition(name=name, function=function, **vars(self))
+        METHODS[name] = Definition(
+            name=name, family=family, formula=formula, function=function, synonyms=synonyms, **facts
+        )
         return function
+
+    return register
 
 
 def compute_distinct(function: Callable[[Any], float], numbers: AnyInts) -> Floats:

@@ -108,9 +108,7 @@ class LoadedRuns:
     def __init__(self, runs: Mapping[str, InputTable], policies: FusionPolicies) -> None:
         def read_run(name: str, run: InputTable, frame: pl.LazyFrame) -> QueryIndex:
             with naming_the_run(repr(name)):
-                if policies.cuts_kept_ranks:
-                    frame = frame.filter(policies.within_depth)
-                return index_ranking(Batches(run, frame).whole())
+                return index_ranking(Batches(run, policies.cut_kept_ranks(frame)).whole())
 
         self.inputs, self.policies, tables = runs, policies, tuple(runs.values())
         # A run is indexed while the next one is read.
@@ -134,7 +132,7 @@ class LoadedRuns:
         return int(self.lengths.sum())
 
     def partitions(self) -> Iterator[LoadedRuns]:
-        """Yield all queries, as the only partition."""
+        """Yield these runs as the only partition."""
         yield self
 
     def blocks(self, numbers: Ints | None = None) -> list[Ints]:
@@ -147,7 +145,7 @@ class LoadedRuns:
         return [block for block in np.split(numbers, cuts) if len(block)]
 
     def stack(self, block: Ints) -> Stack:
-        """Bring the rows of a block of queries together."""
+        """Return the stack of a block of queries."""
         sides = [
             Side.from_index(ranking, numbers[block])
             for ranking, numbers in zip(self.rankings, self.numbers, strict=True)
@@ -162,7 +160,7 @@ class LoadedRuns:
             raise
 
     def find_duplicates(self, error: DuplicateError) -> DuplicateError:
-        """Return the error as it is: it counts the duplicates of the whole input."""
+        """Return the error unchanged: its counts are of the whole input already."""
         return error
 
 

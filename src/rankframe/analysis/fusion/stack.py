@@ -7,7 +7,8 @@ then a sum over a few arrays, in the order of the runs, with nothing to group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
-from rankframe.core.columns import DOC, QUERY, RANK, SCORE
+from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.frames.pair_sides import Side
 from rankframe.kernel.batch import Batch, Ids, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch
@@ -31,28 +32,54 @@ _ALL = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class StackedRun:
-    """Hold the lists of a run, best first, and where the documents of a stack are in them."""
+class Norm:
+    """Define a norm: name, formula and function."""
 
+    name: str
+    formula: str
+    # whether it uses scores, not ranks alone
+    scored: bool
+    # the rows of a run, best first → their normalised scores
+    listed: Callable[[StackedRun], Floats]
+    # the length of a run's list (0: it has none) and the number of candidates of each query → the
+    # score of documents that the run lacks; None: they have no score
+    absent: Callable[[Floats, Floats], Floats] | None
+
+    @property
+    def summary(self) -> str:
+        """Return the docstring as one line."""
+        return (inspect.getdoc(self.listed) or "").replace("\n", " ")
+
+
+@dataclass(frozen=True)
+class StackedRun:
+    """Hold one run of a stack: its lists, and the rank and score of each document in it.
+
+    Rows belong to the run and are ordered by rank; documents belong to the stack.
+    """
+
+    name: str
     ranked: RankedBatch
     # the queries that have a list; None: all
     queries: Ints | None
     # the rank of each row
-    ranks: Codes
-    # the number of documents that all runs have for the query of each list
-    candidates: Ints
+    row_ranks: Codes
     # the row of each document of the stack; one beyond the last: the run lacks it
     rows: Ints
+    # the first document of each query of the stack
+    starts: Ints
     # the number of chunks of each list, where units have the ranks of their best chunks
     chunks: Ints | None
+    # None: scores as they are
+    norm: Norm | None = None
 
     @property
     def height(self) -> int:
         """Return the number of rows."""
-        return len(self.ranks)
+        return len(self.row_ranks)
 
     @property
-    def scores(self) -> Floats:
+    def row_scores(self) -> Floats:
         """Return the score of each row, of a run that was checked to have scores."""
         assert self.ranked.score is not None
         return self.ranked.score
@@ -61,33 +88,74 @@ class StackedRun:
     def list_lengths(self) -> Ints:
         """Return the length of each list, with the gaps of kept ranks: its last rank."""
         ends = self.ranked.starts + self.ranked.lengths
-        return self.ranks[ends - 1].astype(np.int64)
+        return self.row_ranks[ends - 1].astype(np.int64)
 
-    @cached_property
-    def has_document(self) -> Flags:
-        """Return whether the run has each document of the stack."""
-        return self.rows < self.height
-
-    @cached_property
-    def document_ranks(self) -> Codes:
-        """Return the rank of each document of the stack; 0 where the run lacks it."""
-        return self.spread_to_documents(self.ranks)
-
-    def spread_to_documents(self, row_values: NDArray[Any]) -> NDArray[Any]:
-        """Return the value of each document's row; 0 where the run lacks the document."""
-        return np.append(row_values, row_values.dtype.type(0)).take(self.rows)
+    @property
+    def candidates(self) -> Ints:
+        """Return the number of documents that all runs have for the query of each list."""
+        lengths = segment_lengths(self.starts, len(self.rows))
+        return lengths if self.queries is None else lengths[self.queries]
 
     def spread_to_rows(self, list_values: NDArray[Any]) -> NDArray[Any]:
         """Repeat a value per list for every row of the list."""
         return spread(list_values, self.ranked.starts, self.height)
 
+    @cached_property
+    def has_document(self) -> Flags:
+        """Return whether the run has each document."""
+        return self.rows < self.height
+
+    @cached_property
+    def ranks(self) -> Codes:
+        """Return the rank of each document; 0 where the run lacks it."""
+        return self.spread_to_documents(self.row_ranks)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Return the normalised score of each document; 0 where it has none."""
+        if self.norm is None:
+            return self.spread_to_documents(self.row_scores)
+        scores = self.spread_to_documents(self.norm.listed(self))
+        if self.norm.absent is None:
+            return scores
+        candidates = segment_lengths(self.starts, len(self.rows)).astype(np.float64)
+        lengths = self._spread_to_queries(self.list_lengths).astype(np.float64)
+        absent = spread(self.norm.absent(lengths, candidates), self.starts, len(self.rows))
+        return np.where(self.has_document, scores, absent)
+
+    @property
+    def has_score(self) -> Flags:
+        """Return which documents have a score; some norms give one to all documents."""
+        if self.norm is not None and self.norm.absent is not None:
+            return np.ones(len(self.rows), np.bool_)
+        return self.has_document
+
+    def lengths(self, *, chunks: bool = False) -> Ints:
+        """Return for each document how long the run's list for its query is; 0 without a list.
+
+        `chunks`: count all chunks where units have the ranks of their best chunks, as the judged
+        frame does, from which methods are trained.
+        """
+        lengths = self.chunks if chunks and self.chunks is not None else self.list_lengths
+        return spread(self._spread_to_queries(lengths), self.starts, len(self.rows))
+
+    def spread_to_documents(self, row_values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of each document's row; 0 where the run lacks the document."""
+        return np.append(row_values, row_values.dtype.type(0)).take(self.rows)
+
+    def _spread_to_queries(self, list_values: Ints) -> Ints:
+        """Return the value of each query's list; 0 for queries that the run lacks."""
+        if self.queries is None:
+            return list_values
+        values = np.zeros(len(self.starts), np.int64)
+        values[self.queries] = list_values
+        return values
+
 
 @dataclass(frozen=True)
 class Stack:
-    """Hold the documents of queries, each once and query by query, and the runs that have them."""
+    """Hold the documents that several runs have for some queries: each once, query by query."""
 
-    # of the runs, in their order
-    names: tuple[str, ...]
     queries: pl.Series
     # the first document of each query
     starts: Ints
@@ -123,28 +191,40 @@ class Stack:
     @cached_property
     def runs_with(self) -> Codes:
         """Return the number of runs that have each document."""
+        return self._count(run.has_document for run in self.runs)
+
+    @property
+    def score_counts(self) -> Codes:
+        """Return in how many runs each document has a score."""
+        return self._count(run.has_score for run in self.runs)
+
+    def _count(self, flags: Iterable[Flags]) -> Codes:
         count = np.zeros(self.height, np.int32)
-        for run in self.runs:
-            count += run.has_document
+        for own in flags:
+            count += own
         return count
 
     def spread_to_documents(self, query_values: NDArray[Any]) -> NDArray[Any]:
         """Return the value of each document's query."""
         return spread(query_values, self.starts, self.height)
 
-    def list_lengths(self, run: int, *, chunks: bool = False) -> Ints:
-        """Return the length of a run's list for each query; 0 for queries that the run lacks.
+    def with_norm(self, norm: Norm | None) -> Stack:
+        """Return this stack with scores that a norm makes comparable (None: scores as they are)."""
+        return replace(self, runs=tuple(replace(run, norm=norm) for run in self.runs))
 
-        `chunks`: count all chunks where units have the ranks of their best chunks, as the judged
-        frame does, from which methods are trained.
-        """
-        listed = self.runs[run]
-        own = listed.chunks if chunks and listed.chunks is not None else listed.list_lengths
-        if listed.queries is None:
-            return own
-        lengths = np.zeros(len(self.starts), np.int64)
-        lengths[listed.queries] = own
-        return lengths
+    @property
+    def scores(self) -> Iterator[Floats]:
+        """Yield the normalised scores of all documents in each run."""
+        return (run.scores for run in self.runs)
+
+    def add_up(
+        self, values: Iterable[NDArray[Any]], weights: Sequence[float] | None = None
+    ) -> Floats:
+        """Add up values of each run per document, times the run's weight, in order of the runs."""
+        total = np.zeros(self.height)
+        for number, own in enumerate(values):
+            total += own if weights is None else own * weights[number]
+        return total
 
     def order(self, scores: Floats, k_max: int | None = None) -> tuple[Ints, Ints]:
         """Order the documents of each query by scores, equal ones by doc_id, both descending.
@@ -172,6 +252,32 @@ class Stack:
                 SCORE: scores[order],
             }
         )
+
+    def frame(self, columns: Collection[str]) -> pl.DataFrame:
+        """Return these columns of the stacked frame, and `_document`, the number of the document.
+
+        Rows are ordered by document, then by run.
+        """
+        parts = [self._frame_of_run(run, columns) for run in self.runs]
+        return pl.concat(parts).sort("_document", maintain_order=True)
+
+    def _frame_of_run(self, run: StackedRun, columns: Collection[str]) -> pl.DataFrame:
+        rows, score = np.flatnonzero(run.has_document), run.ranked.score
+        makers: dict[str, Callable[[], Any]] = {
+            QUERY: lambda: taken(self.queries, self.code[rows]),
+            DOC: lambda: self.taken(rows),
+            "run": lambda: run.name,
+            RANK: lambda: run.ranks[rows],
+            SCORE: lambda: None if score is None else run.spread_to_documents(score)[rows],
+            "normalised": lambda: run.scores[rows],
+            "length": lambda: run.lengths()[rows],
+            "runs_with": lambda: self.runs_with[rows],
+            "candidates": lambda: self.lengths[self.code[rows]],
+        }
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = {column: makers[column]() for column in columns}
+        types = {column: STACKED_FRAME.columns[column].type for column in columns}
+        return pl.DataFrame({"_document": rows, **values}).cast({"_document": pl.Int64, **types})
 
 
 def stack_runs(
@@ -208,10 +314,7 @@ def _stack_unique(
     if cut and not checked and any(side.batch.may_repeat() for side in sides):
         return None
     code = np.concatenate([_query_codes(*run) for run in zip(ranked, sides, strict=True)])
-    ids = pl.concat(
-        [run.docs for run in ranked],
-        rechunk=True,
-    )
+    ids = pl.concat([run.docs for run in ranked], rechunk=True)
     keys = np.concatenate([run.take(run.batch.key) for run in ranked])
     first_rows = group_equal(keys, ids, code)
     heads = np.flatnonzero(first_rows == np.arange(len(first_rows)))
@@ -222,16 +325,15 @@ def _stack_unique(
     numbers[heads] = np.arange(len(heads))
     documents = np.split(numbers[first_rows], np.cumsum([run.height for run in ranked[:-1]]))
     runs: list[StackedRun] = []
-    columns = zip(ranked, ranks, sides, documents, chunks, strict=True)
-    for run, run_ranks, side, own, run_chunks in columns:
+    starts = np.cumsum(lengths) - lengths
+    columns = zip(names, ranked, ranks, sides, documents, chunks, strict=True)
+    for name, run, run_ranks, side, own, run_chunks in columns:
         rows = np.full(len(heads), run.height)
         rows[own] = np.arange(run.height)
         if not checked and int(np.count_nonzero(rows < run.height)) < run.height:
             return None
-        candidates = lengths if side.has is None else lengths[side.has]
-        runs.append(StackedRun(run, side.has, run_ranks, candidates, rows, run_chunks))
-    starts = np.cumsum(lengths) - lengths
-    return Stack(names, as_text(queries), starts, ids, heads, tuple(runs))
+        runs.append(StackedRun(name, run, side.has, run_ranks, rows, starts, run_chunks))
+    return Stack(as_text(queries), starts, ids, heads, tuple(runs))
 
 
 def _rank(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, Codes]:

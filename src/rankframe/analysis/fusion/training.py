@@ -39,7 +39,7 @@ class Hits:
     queries: int
 
     def merge(self, other: Hits) -> Hits:
-        """Return the counts of these queries and of others."""
+        """Add the counts of other queries to the counts of these."""
         table = pl.concat([self.table, other.table]).group_by("length", "rank").sum()
         return Hits(table, self.precision + other.precision, self.queries + other.queries)
 
@@ -75,27 +75,21 @@ class Hits:
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """Hold the documents and precisions that training counts, query by query."""
+    """Hold what training learns from in a run, query by query."""
 
-    # query_id, rank, relevant, retrieved: the judged documents; None: not needed
-    documents: pl.DataFrame | None
-    # query_id, map: the average precision of every query; None: not needed
-    precision: pl.DataFrame | None
+    # query_id; where needed, length and ranks (of the list and its relevant documents), and map
+    table: pl.DataFrame
 
     def count(self, queries: pl.Series | None = None) -> Hits:
-        """Count the hits, of these queries alone if there are any."""
-        documents, precision = (
-            frame
-            if frame is None or queries is None
-            else frame.join(queries.rename(QUERY).to_frame(), on=QUERY, how="semi")
-            for frame in (self.documents, self.precision)
-        )
-        table, total, judged = pl.DataFrame(schema=HIT_SCHEMA), Exact(), 0
-        if documents is not None:
-            table, judged = _count_by_rank(documents), documents[QUERY].n_unique()
-        if precision is not None and precision.height:
-            total, judged = exact_sum(precision["map"].to_numpy()), precision.height
-        return Hits(table, total, judged)
+        """Count the hits in all queries, or in these."""
+        table, hits, precision = self.table, pl.DataFrame(schema=HIT_SCHEMA), Exact()
+        if queries is not None:
+            table = table.filter(pl.col(QUERY).is_in(queries.implode()))
+        if "ranks" in table.columns:
+            hits = _count_by_rank(table)
+        if "map" in table.columns:
+            precision = exact_sum(table["map"].to_numpy())
+        return Hits(hits, precision, table.height)
 
 
 def judge_runs(
@@ -117,30 +111,30 @@ def judge_runs(
     )
     judged: list[JudgedRun] = []
     for name, whole in runs.items():
-        documents = precision = None
-        run = _cut_kept_ranks(whole, policies)
+        run, parts = _cut_kept_ranks(whole, policies), []
         with naming_the_run(repr(name)):
             if method != "mapfuse":
-                frame = judge(qrels, run, **options)
-                documents = frame.select(QUERY, RANK, "relevant", "retrieved").collect()
+                ranks = pl.col(RANK).filter("relevant").drop_nulls()
+                lists = judge(qrels, run, **options).group_by(QUERY)
+                parts.append(lists.agg(length=pl.first("retrieved"), ranks=ranks).collect())
             if method in (None, "mapfuse"):
-                precision = evaluation.evaluate(qrels, run).join()
-        judged.append(JudgedRun(documents, precision))
+                parts.append(evaluation.evaluate(qrels, run).join().select(QUERY, "map"))
+        judged.append(JudgedRun(pl.concat(parts, how="align")))
     return judged
 
 
 def _cut_kept_ranks(run: InputTable, policies: FusionPolicies) -> InputTable:
     """Drop the rows of a run that are dropped when it is fused, so that lists are equally long."""
-    if not policies.cuts_kept_ranks:
+    frame = run.frame
+    kept = policies.cut_kept_ranks(frame)
+    if kept is frame:
         return run
-    kept = run.frame.filter(policies.within_depth)
     mapping = {name: name for name in run.mapping}
     return replace(run, raw=kept, mapping=mapping, lists=None, seekable=False, distance=False)
 
 
 def _count_by_rank(judged: pl.DataFrame) -> pl.DataFrame:
-    lists = judged.group_by(QUERY).agg(length=pl.col("retrieved").first(), rank=pl.lit(0))
-    relevant = judged.filter(pl.col("relevant"), pl.col(RANK).is_not_null())
-    parts = [lists.select("length", "rank"), relevant.select(length="retrieved", rank=RANK)]
-    rows = pl.concat([frame.cast(pl.Int64) for frame in parts])
+    lists = judged.select("length", rank=pl.lit(0))
+    relevant = judged.select("length", rank="ranks").explode("rank").drop_nulls()
+    rows = pl.concat([frame.cast(pl.Int64) for frame in (lists, relevant)])
     return rows.group_by("length", "rank").agg(pl.len().alias("count")).cast(pl.Int64)

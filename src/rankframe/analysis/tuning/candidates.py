@@ -1,4 +1,4 @@
-"""Candidates: the fusions that are tried, by method, norm, parameters and weights.
+"""List the candidates of a tuning: fusions by method, norm, parameters and weights.
 
 A grid has the values of parameters, and the weights, that are tried.
 """
@@ -6,21 +6,21 @@ A grid has the values of parameters, and the weights, that are tried.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
 
 import polars as pl
 
 from rankframe.analysis.fusion.methods import METHODS
-from rankframe.analysis.fusion.names import define_method, norm_named, parse, resolve
+from rankframe.analysis.fusion.names import define_method, norm_for, norm_named, parse, resolve
 from rankframe.analysis.fusion.norms import RAW
 from rankframe.analysis.fusion.registry import Definition, Method
 from rankframe.analysis.tuning.weights import denominator_of, simplex, simplex_size, weights_of
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, shown
 from rankframe.core.options import is_listed, is_number, take_all
+from rankframe.metrics.names import read_literal
 
 # Values by the name of a parameter; for weights their step, or lists of them.
 Grid: TypeAlias = Mapping[str, Any]
@@ -30,7 +30,7 @@ WEIGHTS = "weights"
 # Steps of weights: if all weights are tried, and if they are searched for.
 _STEP, _FINE_STEP = 0.1, 0.01
 # The values of a parameter that are tried by default.
-VALUES: dict[str, tuple[float, ...]] = {
+VALUES: dict[str, Sequence[Any]] = {
     "k": (1, 5, 10, 20, 30, 60, 100, 200),
     "phi": (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99),
     "gamma": (-1, -0.5, 0, 0.5, 1, 2),
@@ -42,40 +42,14 @@ _FEWEST_TRAINED = 3  # folds: one to be valued by, one to choose for, and one to
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """Describe a fusion that is tried."""
+class Candidates:
+    """Hold the fusions that are tried, ordered by method, norm and parameters."""
 
-    method: str
-    # None: the method looks at ranks alone
-    norm: str | None = None
-    # in the order in which the method has them
-    parameters: tuple[tuple[str, Any], ...] = ()
-    weights: tuple[float, ...] | None = None
-    # a user's own method, with the name `method`
-    expression: pl.Expr | None = field(default=None, compare=False)
-    # how many steps make 1, where other weights are searched for
-    denominator: int | None = None
-
-    @property
-    def method_like(self) -> str | pl.Expr:
-        """Return the method as `rf.fuse` takes it."""
-        return self.name if self.expression is None else self.expression
-
-    @property
-    def name(self) -> str:
-        """Return the name that `rf.fuse` reads, or that of a user's own method.
-
-        >>> Candidate("wsum", "min_max", weights=(0.25, 0.75)).name
-        'wsum(weights=[0.25, 0.75])'
-        """
-        values = [f"{name}={value}" for name, value in self.parameters]
-        if self.weights is not None:
-            values.append(f"weights={list(self.weights)}")
-        return f"{self.method}({', '.join(values)})" if values else self.method
-
-    def resolve(self, runs: Sequence[str]) -> Method:
-        """Return the method for runs with these names."""
-        return resolve(self.method_like, runs, norm=self.norm)
+    listed: Sequence[Method]
+    # fusions with equal weights, for which better weights are searched
+    searched: Sequence[Method] = ()
+    # the number of steps between a weight of 0 and a weight of 1 in a search
+    steps: int = 0
 
 
 def list_candidates(
@@ -86,8 +60,8 @@ def list_candidates(
     *,
     budget: int,
     folds: int,
-) -> list[Candidate]:
-    """List what is tried, ordered by method, norm and parameters; refuse what is no fusion."""
+) -> Candidates:
+    """List the fusions to try; refuse methods, norms and grids that make no fusion."""
     if grid is not None and not isinstance(grid, Mapping):
         example = '{"k": [10, 60]}'
         problem = f" maps parameters of fusion to values, such as {example}, and is {shown(grid)}."
@@ -96,23 +70,43 @@ def list_candidates(
     named = [norm_named(name) for name in _texts("norms", norms)]
     norm_names = [RAW if norm is None else norm.name for norm in named]
     _check_grid(grid, varied)
-    all_weights, denominator = _all_weights(grid, len(runs), budget)
-    candidates: list[Candidate] = []
+    weights, steps = _all_weights(grid, len(runs), budget)
+    values: dict[str, Sequence[Any]] = {**VALUES, WEIGHTS: weights}
+    values |= {name: _numbers(name, grid[name]) for name in grid if name != WEIGHTS}
+    listed: list[Method] = []
+    searched: list[Method] = []
     for definition, fixed in varied:
-        choices, steps = (all_weights, denominator) if definition.weighted else ((None,), None)
+        choices = {name: values[name] for name in definition.parameters}
+        choices |= {name: [value] for name, value in fixed.items()}
         if WEIGHTS in fixed:
-            choices, steps = _weight_lists([fixed[WEIGHTS]], len(runs)), None
-        names = [name for name in definition.parameters if name != WEIGHTS]
-        values = [[fixed[n]] if n in fixed else _parameter_values(n, grid) for n in names]
-        for norm, *combination in product(norm_names if definition.scored else [None], *values):
-            parameters = tuple(zip(names, combination, strict=True))
-            candidates += [
-                Candidate(definition.name, norm, parameters, weights, definition.expression, steps)
-                for weights in choices
-            ]
-    for candidate in candidates:
-        candidate.resolve(runs)
-    return candidates
+            choices[WEIGHTS] = _weight_lists([fixed[WEIGHTS]], len(runs))
+        searches = steps and definition.weighted and WEIGHTS not in fixed
+        for norm, *combination in product(
+            norm_names if definition.scored else [None], *choices.values()
+        ):
+            params = dict(zip(choices, combination, strict=True))
+            candidate = make_candidate(definition, params, norm, runs)
+            (searched if searches else listed).append(candidate)
+    return Candidates(listed, searched, steps)
+
+
+def make_candidate(
+    definition: Definition, params: Mapping[str, Any], norm: str | None, runs: Sequence[str]
+) -> Method:
+    """Return a checked fusion whose label is the name that `rf.fuse` reads.
+
+    >>> from rankframe.analysis.fusion.methods import METHODS
+    >>> params = {"weights": (0.25, 0.75)}
+    >>> make_candidate(METHODS["wsum"], params, "min_max", ["bm25", "dense"]).label
+    'wsum(weights=[0.25, 0.75])'
+    """
+    if definition.expression is not None:
+        return Method(definition.name, norm_for(definition, norm), definition)
+    written = [
+        f"{name}={list(value) if name == WEIGHTS else value}" for name, value in params.items()
+    ]
+    name = f"{definition.name}({', '.join(written)})" if written else definition.name
+    return resolve(name, runs, norm=norm)
 
 
 def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, Any]]]:
@@ -158,14 +152,8 @@ def _texts(option: str, value: object) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _check_grid(grid: object, varied: Sequence[tuple[Definition, Mapping[str, Any]]]) -> None:
+def _check_grid(grid: Grid, varied: Sequence[tuple[Definition, Mapping[str, Any]]]) -> None:
     """Refuse a grid with a parameter that no method leaves open."""
-    if not isinstance(grid, Mapping):
-        raise OptionError(
-            Option("grid", bare=True),
-            ' has values by the names of parameters, {"k": [10, 60], "weights": 0.05}, '
-            f"not {shown(grid)}.",
-        )
     free = (name for method, fixed in varied for name in method.parameters if name not in fixed)
     names = list(dict.fromkeys(free))
     for name in grid:
@@ -179,34 +167,32 @@ def _check_grid(grid: object, varied: Sequence[tuple[Definition, Mapping[str, An
             )
 
 
-def _parameter_values(name: str, grid: Grid) -> tuple[Any, ...]:
-    """Return the values of a parameter that are tried, each once."""
-    if name not in grid:
-        return VALUES[name]
-    values = _as_tuple("grid", grid[name])
-    if not values or not all(is_number(value) for value in values):
+def _numbers(name: str, values: object) -> list[Any]:
+    """Return the values of a parameter to try, each once."""
+    numbers = _as_tuple("grid", values)
+    if not numbers or not all(is_number(number) for number in numbers):
         raise OptionError(
-            Option("grid", bare=True), f" has numbers to try for {name!r}, not {shown(grid[name])}."
+            Option("grid", bare=True), f" has numbers to try for {name!r}, not {shown(values)}."
         )
-    return tuple(dict.fromkeys(values))
+    return list(dict.fromkeys(numbers))
 
 
-def _all_weights(grid: Grid, runs: int, budget: int) -> tuple[tuple[Weights, ...], int | None]:
-    """Return all weights that are tried; or, if they exceed the budget, equal weights and the
-    number of steps in which to search for others.
+def _all_weights(grid: Grid, runs: int, budget: int) -> tuple[list[Weights], int]:
+    """Return the weights to try, and the number of steps of a search for more, or 0.
+
+    If all weights exceed the budget, equal weights are returned, with which a search begins.
     """
     step = grid.get(WEIGHTS)
     if step is not None and not is_number(step):
-        return _weight_lists(step, runs), None
+        return _weight_lists(step, runs), 0
     denominator = denominator_of(_STEP if step is None else step)
     if simplex_size(runs, denominator) > budget:
-        fine = denominator_of(_FINE_STEP) if step is None else denominator
-        return ((1 / runs,) * runs,), fine
-    return tuple(weights_of(point, denominator) for point in simplex(runs, denominator)), None
+        return [(1 / runs,) * runs], denominator_of(_FINE_STEP) if step is None else denominator
+    return [weights_of(point, denominator) for point in simplex(runs, denominator)], 0
 
 
-def _weight_lists(lists: object, runs: int) -> tuple[Weights, ...]:
-    """Return lists of weights, a weight for each run, each list once."""
+def _weight_lists(lists: object, runs: int) -> list[Weights]:
+    """Return distinct lists of weights; refuse lists without a weight for each run."""
     rows = []
     for row in _as_tuple("grid", lists):
         numbers = _as_tuple("grid", row)
@@ -218,7 +204,7 @@ def _weight_lists(lists: object, runs: int) -> tuple[Weights, ...]:
         rows.append(tuple(map(float, numbers)))
     if not rows:
         raise OptionError("there are no weights to try: give a step such as 0.05, or lists.")
-    return tuple(dict.fromkeys(rows))
+    return list(dict.fromkeys(rows))
 
 
 def parse_grid(texts: Iterable[str]) -> dict[str, Any]:
@@ -231,8 +217,8 @@ def parse_grid(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, values = text.partition("=")
         name = name.strip()
-        numbers = [_parse_number(value) for value in values.split(",")]
-        if not (name and equals) or None in numbers:
+        numbers = [read_literal(value.strip()) for value in values.split(",")]
+        if not (name and equals and all(map(is_number, numbers))):
             raise OptionError(
                 Option("grid"), f" reads NAME=X,X, e.g. k=10,60,100 or weights=0.05, not {text!r}."
             )
@@ -249,10 +235,3 @@ def _as_tuple(option: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, Mapping):
         return tuple(values)
     return tuple(take_all(option, values)) if is_listed(values) else (values,)
-
-
-def _parse_number(text: str) -> float | int | None:
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return None

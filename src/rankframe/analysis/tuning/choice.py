@@ -14,42 +14,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from rankframe.analysis.tuning.folds import Folds
 from rankframe.core.arrays import Floats
+from rankframe.core.options import Intervals
 from rankframe.engine.accumulator import Terms
 from rankframe.stats.bootstrap import Hashes, QueryBuckets, poisson_weights, weighted_sums
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Hold what was chosen from: values in every query, and the options of each fold."""
-
-    options: Sequence[Terms]
-    # by fold: the places of the options that may be chosen
-    allowed: Sequence[Sequence[int]]
-
-    @classmethod
-    def fixed(cls, terms: Terms, folds: Folds) -> Choice:
-        """Return a choice without an alternative."""
-        return cls([terms], [[0]] * folds.count)
-
-
 def draw_errors(
-    choice: Choice, folds: Folds, hashes: Hashes, *, higher: bool, replicates: int, seed: int
+    options: Sequence[Terms],
+    allowed: Sequence[Sequence[int]],
+    folds: Folds,
+    hashes: Hashes,
+    intervals: Intervals,
+    *,
+    higher: bool,
 ) -> Floats:
-    """Return the error of an out-of-fold average in every replicate; NaN in folds of one query."""
-    residuals, deficits = _residuals(choice.options, folds, higher=higher)
+    """Return the error of an out-of-fold average in every replicate; NaN in folds of one query.
+
+    Args:
+        options: the values in every query of each option to choose from.
+        allowed: by fold, the places of the options that may be chosen.
+        folds: the folds of the queries.
+        hashes: of the query ids.
+        intervals: the number of replicates, and the seed.
+        higher: whether higher values are better.
+    """
+    residuals, deficits = _residuals(options, folds, higher=higher)
     numbers = folds.numbers[folds.complete]
     sums, counts = [], []
     for fold in range(folds.count):
         inside = numbers == fold
         size = int(inside.sum())
         if size < 2:
-            return np.full(replicates, np.nan)
+            return np.full(intervals.replicates, np.nan)
         centred = residuals[inside] - residuals[inside].mean(axis=0)
         centred *= math.sqrt(size / (size - 1))
         buckets = QueryBuckets(hashes[folds.complete][inside])
@@ -58,23 +59,24 @@ def draw_errors(
             buckets.origins,
             columns,
             poisson_weights,
-            replicates=replicates,
-            seed=seed * folds.count + fold,
+            replicates=intervals.replicates,
+            seed=intervals.seed * folds.count + fold,
         )
         sums.append(drawn[:, :-1])
         counts.append(drawn[:, -1])
     total, count = np.sum(sums, axis=0), np.sum(counts, axis=0)
-    errors = np.zeros(replicates)
-    for fold, allowed in enumerate(choice.allowed):
+    errors = np.zeros(intervals.replicates)
+    for fold, places in enumerate(allowed):
         others = np.maximum(count - counts[fold], 1.0)
-        averages = (total - sums[fold])[:, allowed] / others[:, None] - deficits[allowed]
-        chosen = np.asarray(allowed)[averages.argmax(axis=1)]
-        errors += sums[fold][np.arange(replicates), chosen]
-    return errors / np.maximum(count, 1.0)
+        averages = (total - sums[fold])[:, places] / others[:, None] - deficits[places]
+        chosen = np.asarray(places)[averages.argmax(axis=1)]
+        errors += sums[fold][np.arange(intervals.replicates), chosen]
+    errors /= np.maximum(count, 1.0)
+    return errors if higher else -errors
 
 
 def _residuals(options: Sequence[Terms], folds: Folds, *, higher: bool) -> tuple[Floats, Floats]:
-    """Return what each query adds to each average, more being better, and how much worse each is.
+    """Return what each query adds to the average of each option, and how much worse each option is.
 
     An option that may be the best one is not worse at all.
     """

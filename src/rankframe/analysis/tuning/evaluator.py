@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from rankframe.analysis.fusion.norms import Norm, NormalisedStack
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import LoadedRuns, PartitionedRuns
 from rankframe.analysis.fusion.stack import Stack
@@ -132,16 +131,18 @@ class Evaluator:
         number: int,
         queries: Ints,
     ) -> int:
-        """Put the ranks of a block's judged documents into each fusion's; return its rows."""
+        """Add the ranks of a block's judged documents to the matches of each fusion.
+
+        Returns the number of rows of the block.
+        """
         block = self._blocks.get(number)
         if block is None:
             block = JudgedBlock(runs.stack(queries), self._judgments)
             if runs is self.runs and runs.rows <= _KEPT_ROWS:
                 self._blocks[number] = block
-        stacks: dict[Norm | None, NormalisedStack] = {}
+        norms = {method.norm for method in methods}
+        stacks = {norm: block.stack.with_norm(norm) for norm in norms}
         for method, ranks in zip(methods, matches, strict=True):
-            if method.norm not in stacks:
-                stacks[method.norm] = NormalisedStack(block.stack, method.norm)
             by_score = block.rank(method.scores(stacks[method.norm]))
             ranks.put(block.batch, block.numbers, block.rows, block.judged, by_score)
         return int(runs.lengths[queries].sum())

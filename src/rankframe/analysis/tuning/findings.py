@@ -14,12 +14,13 @@ import numpy as np
 import polars as pl
 
 from rankframe.analysis.compare import correct_rows
-from rankframe.analysis.comparison import HOLE_COLUMNS
+from rankframe.analysis.comparison import HOLE_COLUMNS, PAIR_SCHEMA
 from rankframe.analysis.differences import AlignedValues, Row, Setup, draw_replicates
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.judged_shares import CONDENSED, JudgedGap, describe_gaps
 from rankframe.analysis.systems import Systems, caveats_of_systems
-from rankframe.analysis.tuning.choice import Choice, draw_errors
+from rankframe.analysis.tuning.candidates import WEIGHTS
+from rankframe.analysis.tuning.choice import draw_errors
 from rankframe.analysis.tuning.folds import Folds, QueryValues, best_of, goodness
 from rankframe.analysis.tuning.trials import Trial
 from rankframe.core.arrays import Floats
@@ -34,15 +35,14 @@ from rankframe.metrics.names import Metric
 from rankframe.stats.bootstrap import Hashes, hash_ids
 from rankframe.stats.intervals import around, finish_average, t_interval
 
-# The types of columns; all other columns are Float64.
+# The types of columns, beside those of comparisons; all other columns are Float64.
 _TYPES: dict[str, Any] = {
-    **dict.fromkeys(("fusion", "norm", "method", "run", "baseline"), pl.String),
-    **dict.fromkeys(("metric", "by", "slice"), pl.String),
-    **dict.fromkeys(("fold", "folds", "queries", "wins", "ties", "losses", "undefined"), pl.Int64),
-    **dict.fromkeys(("as_good", "single", "small"), pl.Boolean),
+    **PAIR_SCHEMA,
+    **dict.fromkeys(("fusion", "norm", "method", "run"), pl.String),
+    **dict.fromkeys(("fold", "folds"), pl.Int64),
+    "single": pl.Boolean,
     "weights": pl.List(pl.Float64),
 }
-_INTERVAL = ("value", "ci_low", "ci_high")
 AGAINST_COLUMNS = (
     "baseline", "single", "baseline_value", "value", "difference", "relative", "ci_low", "ci_high",
     "p_value", "p_corrected", "significant", "improved", "effect_size", "wins", "ties", "losses",
@@ -86,13 +86,20 @@ class Findings:
         return best_of(averages, higher=self.metric.higher_is_better)
 
     @cached_property
+    def _allowed(self) -> list[list[int]]:
+        """Return for each fold the candidates that may be chosen."""
+        return [
+            [i for i, trial in enumerate(self.trials) if fold in trial.folds]
+            for fold in range(self.folds.count)
+        ]
+
+    @cached_property
     def chosen(self) -> list[int]:
         """Return for each fold the candidate that is best on all others."""
-        chosen = []
-        for fold in range(self.folds.count):
-            allowed = [i for i, trial in enumerate(self.trials) if fold in trial.folds]
-            chosen.append(allowed[self._best([self._averages[i][fold] for i in allowed])])
-        return chosen
+        return [
+            allowed[self._best([self._averages[i][fold] for i in allowed])]
+            for fold, allowed in enumerate(self._allowed)
+        ]
 
     @cached_property
     def chosen_runs(self) -> list[int]:
@@ -122,16 +129,15 @@ class Findings:
         values = self._align({str(i): t.values.terms for i, t in enumerate(self.trials)})
         rows: list[Row] = []
         for i in self.order:
-            candidate = self.trials[i].candidate
-            single = values.system_row(i, self.setup.intervals)
+            method = self.trials[i].method
             difference = values.pair_row(self.order[0], i, self.setup.intervals)
             rows.append(
                 {
-                    "fusion": candidate.name,
-                    "norm": candidate.norm,
-                    "method": candidate.method,
-                    "weights": candidate.weights,
-                    **{name: single[name] for name in _INTERVAL},
+                    "fusion": method.label,
+                    "norm": method.norm_name,
+                    "method": method.definition.name,
+                    "weights": method.params.get(WEIGHTS),
+                    **self._value_row(values, i),
                     "difference": difference["difference"],
                     "difference_low": difference["ci_low"],
                     "difference_high": difference["ci_high"],
@@ -148,9 +154,8 @@ class Findings:
         values = self._align({name: run.terms for name, run in self.runs.items()})
         rows: list[Row] = []
         for i, name in enumerate(self.runs):
-            single = values.system_row(i, self.setup.intervals)
-            interval = {column: single[column] for column in _INTERVAL}
-            rows.append({"run": name, **interval, "folds": self.chosen_runs.count(i)})
+            folds = self.chosen_runs.count(i)
+            rows.append({"run": name, **self._value_row(values, i), "folds": folds})
         table, bounds = _table(rows), self.judged[1]
         if bounds is None:
             return table
@@ -193,6 +198,11 @@ class Findings:
         table = correct_rows(_table(rows), self.setup)
         return table.with_columns(improved=improved).select(AGAINST_COLUMNS)
 
+    def _value_row(self, values: AlignedValues, place: int) -> Row:
+        """Return the average of a candidate or a run, with its interval."""
+        row = values.system_row(place, self.setup.intervals)
+        return {name: row[name] for name in ("value", "ci_low", "ci_high")}
+
     def _interval(
         self, values: AlignedValues, pair: tuple[int, int], system: str, reference: Terms
     ) -> Row:
@@ -201,13 +211,10 @@ class Findings:
         if difference is None or intervals.ci is None:
             return {}
         runs = [run.terms for run in self.runs.values()]
-        among = (
-            Choice(runs, [list(range(len(runs)))] * self.folds.count)
-            if system == BEST_RUN
-            else Choice.fixed(reference, self.folds)
-        )
+        options = runs if system == BEST_RUN else [reference]
+        everything = [list(range(len(options)))] * self.folds.count
         errors = values.slope(pair[1]) * self._tuned_errors
-        errors = errors - values.slope(pair[0]) * self._draw_errors(among)
+        errors = errors - values.slope(pair[0]) * self._draw_errors(options, everything)
         bounds = t_interval(
             difference, float(errors.std(ddof=1)), int(self.folds.complete.sum()),
             intervals.confidence,
@@ -217,19 +224,13 @@ class Findings:
 
     @cached_property
     def _tuned_errors(self) -> Floats:
-        allowed = [
-            [i for i, trial in enumerate(self.trials) if fold in trial.folds]
-            for fold in range(self.folds.count)
-        ]
-        return self._draw_errors(Choice([trial.values.terms for trial in self.trials], allowed))
+        return self._draw_errors([trial.values.terms for trial in self.trials], self._allowed)
 
-    def _draw_errors(self, choice: Choice) -> Floats:
-        intervals, higher = self.setup.intervals, self.metric.higher_is_better
-        errors = draw_errors(
-            choice, self.folds, self._hashes, higher=higher,
-            replicates=intervals.replicates, seed=intervals.seed,
-        )  # fmt: skip
-        return errors if higher else -errors
+    def _draw_errors(self, options: Sequence[Terms], allowed: Sequence[Sequence[int]]) -> Floats:
+        higher = self.metric.higher_is_better
+        return draw_errors(
+            options, allowed, self.folds, self._hashes, self.setup.intervals, higher=higher
+        )
 
     def by_fold(self) -> pl.DataFrame:
         """Return a row for each fold: the candidate chosen on the other folds, and its value."""
@@ -243,8 +244,8 @@ class Findings:
                 {
                     "fold": fold + 1,
                     "queries": size,
-                    "fusion": trial.candidate.name,
-                    "norm": trial.candidate.norm,
+                    "fusion": trial.method.label,
+                    "norm": trial.method.norm_name,
                     "value_on_others": self._finish(elsewhere, total - size),
                     "value": self._finish(average_in(fold, trial.values), size),
                     "run": run,

@@ -30,9 +30,6 @@ from rankframe.engine.result import about_frame
 from rankframe.io.inputs import Source
 from rankframe.metrics.names import Metric
 
-TUNING_FILES = tuple(
-    f"{name}.parquet" for name in ("candidates", "against", "folds", "runs", "per_query", "ledger")
-)
 _SHOWN = 5  # candidates on the screen of a notebook
 
 
@@ -58,7 +55,7 @@ class Tuning(Outcome):
     """
 
     FRAMES = ("candidates", "against", "folds", "runs", "per_query", "ledger")
-    FILES = TUNING_FILES
+    FILES = tuple(f"{name}.parquet" for name in FRAMES)
 
     candidates: pl.DataFrame
     against: pl.DataFrame
@@ -140,7 +137,7 @@ class Tuning(Outcome):
         return sentence + self._interval(row) + ("" if self.improved else ")")
 
     def _interval(self, row: Mapping[str, Any]) -> str:
-        """Write the interval of a difference; nothing if it has none."""
+        """Return the interval of a difference as text; an empty text if there is no interval."""
         bounds = range_text(row["ci_low"], row["ci_high"], self.metric, signed=True)
         return bounds and f", {self.note('policy_ci').split(',')[0]} {bounds}"
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.training import Hits, JudgedRun
-from rankframe.analysis.tuning.candidates import Candidate
+from rankframe.analysis.tuning.candidates import WEIGHTS, Candidates, make_candidate
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.folds import Folds, QueryValues, goodness
 from rankframe.analysis.tuning.weights import (
@@ -22,65 +23,69 @@ from rankframe.analysis.tuning.weights import (
     weights_of,
 )
 
+# The label of a fusion, and the name of its norm.
+Key: TypeAlias = tuple[str, str | None]
+
 
 @dataclass(frozen=True)
 class Trial:
-    """Hold a candidate that was tried, its values, and the folds for which it may be chosen.
+    """Hold a fusion that was tried, its values, and the folds for which it may be chosen.
 
-    These are the folds that did not help to find it.
+    A fusion may be chosen for the folds that did not help to find it.
     """
 
-    candidate: Candidate
+    method: Method
     values: QueryValues
     folds: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Try candidates, and hold their values in every query."""
+    """Try fusions, and hold their values in every query."""
 
     # of the runs
     names: Sequence[str]
     evaluator: Evaluator
     queries: pl.Series
     folds: Folds
-    # judges the runs, which trained candidates learn from
+    # judges the runs, which trained fusions learn from
     judge: Callable[[], Sequence[JudgedRun]]
     budget: int
     seed: int
-    values: dict[Candidate, QueryValues] = field(default_factory=dict)
+    values: dict[Key, QueryValues] = field(default_factory=dict)
 
-    def run(self, candidates: Sequence[Candidate], baseline: Candidate) -> list[Trial]:
+    def run(self, candidates: Candidates, baseline: Method) -> list[Trial]:
         """Try a baseline and all candidates, and search for weights that are not listed."""
-        listed = [candidate for candidate in candidates if candidate.denominator is None]
-        self.evaluate([baseline, *listed])
-        everywhere = frozenset(range(self.folds.count))
-        known_to: dict[Candidate, frozenset[int]] = dict.fromkeys(listed, everywhere)
-        for searched in candidates:
-            if searched.denominator is not None:
-                for candidate, folds in self._search(searched, searched.denominator):
-                    known_to[candidate] = known_to.get(candidate, frozenset()) | folds
-        return [Trial(c, self.values[c], folds) for c, folds in known_to.items()]
+        self._evaluate([baseline, *candidates.listed])
+        every_fold = frozenset(range(self.folds.count))
+        found = [(method, every_fold) for method in candidates.listed]
+        for method in candidates.searched:
+            found += self._search(method, candidates.steps)
+        trials: dict[Key, Trial] = {}
+        for method, folds in found:
+            key = _key(method)
+            earlier = trials[key].folds if key in trials else frozenset[int]()
+            trials[key] = Trial(method, self.values[key], earlier | folds)
+        return list(trials.values())
 
-    def evaluate(self, candidates: Sequence[Candidate]) -> None:
-        """Evaluate the candidates that have no values yet."""
-        new = {
-            candidate: candidate.resolve(self.names)
-            for candidate in candidates
-            if candidate not in self.values
-        }
-        plain = {c: method for c, method in new.items() if not method.definition.trained}
+    def __getitem__(self, method: Method) -> QueryValues:
+        return self.values[_key(method)]
+
+    def _evaluate(self, methods: Sequence[Method]) -> None:
+        """Evaluate the fusions that have no values yet."""
+        new = {_key(method): method for method in methods if _key(method) not in self.values}
+        plain = {key: method for key, method in new.items() if not method.definition.trained}
         terms = self.evaluator.evaluate(list(plain.values()))
         self.values.update(zip(plain, map(QueryValues, terms), strict=True))
-        for candidate, method in new.items():
-            if candidate not in plain:
-                self.values[candidate] = self._train(method)
+        for key, method in new.items():
+            if method.definition.trained:
+                self.values[key] = self._train(method)
 
     def _train(self, method: Method) -> QueryValues:
         """Train a method without the fold of each query; and without every other fold as well.
 
-        So it is chosen for a fold by what saw neither that fold nor the queries that it is valued
-        by.
+        The method is then chosen for a fold by values that saw neither this fold nor the fold of
+        the query.
         """
         folds = range(self.folds.count)
         unseen = [frozenset(pair) for pair in combinations_with_replacement(folds, 2)]
@@ -90,42 +95,45 @@ class Trials:
             for pair in unseen
         ]
         terms = dict(zip(unseen, self.evaluator.evaluate(trained), strict=True))
-        without = (
+        without = [
             self.folds.join([terms[frozenset((fold, other))] for other in folds]) for fold in folds
-        )
-        return QueryValues(
-            self.folds.join([terms[frozenset((fold,))] for fold in folds]), tuple(without)
-        )
+        ]
+        own = self.folds.join([terms[frozenset((fold,))] for fold in folds])
+        return QueryValues(own, tuple(without))
 
-    def _search(
-        self, searched: Candidate, denominator: int
-    ) -> Iterator[tuple[Candidate, frozenset[int]]]:
-        """Yield the candidates of a search for each fold without it, and of one over all folds.
+    def _search(self, method: Method, steps: int) -> Iterator[tuple[Method, frozenset[int]]]:
+        """Search for weights once without each fold, and once over all folds.
 
-        With each come the folds whose search found it.
+        Yields each fusion that was evaluated, with the folds without which a search found it.
         """
-        folds, higher = self.folds.count, self.evaluator.metric.higher_is_better
-        runs = len(self.names)
-        points = starting_points(runs, denominator, self.budget, self.seed)
+        count, higher = self.folds.count, self.evaluator.metric.higher_is_better
+        points = starting_points(len(self.names), steps, self.budget, self.seed)
+        methods: dict[Point, Method] = {}
         averages: dict[Point, list[float]] = {}
 
-        def candidate_at(point: Point) -> Candidate:
-            return replace(searched, weights=weights_of(point, denominator), denominator=None)
-
         def evaluate(points: Sequence[Point]) -> None:
-            new = {point: candidate_at(point) for point in points if point not in averages}
-            self.evaluate(list(new.values()))
-            for point, candidate in new.items():
-                averages[point] = self.folds.averages(self.values[candidate])
+            new = [point for point in points if point not in averages]
+            for point in new:
+                params = {**method.params, WEIGHTS: weights_of(point, steps)}
+                methods[point] = make_candidate(
+                    method.definition, params, method.norm_name, self.names
+                )
+            self._evaluate([methods[point] for point in new])
+            for point in new:
+                averages[point] = self.folds.averages(self[methods[point]])
 
-        climbs = {fold: climb(points, denominator, self.budget) for fold in range(folds + 1)}
+        searches = {fold: climb(points, steps, self.budget) for fold in range(count + 1)}
         visited = climb_together(
-            climbs, evaluate, lambda fold, point: goodness(averages[point][fold], higher=higher)
+            searches, evaluate, lambda fold, point: goodness(averages[point][fold], higher=higher)
         )
-        sets = {fold: set(points) for fold, points in visited.items()}
-        for point in averages:
-            found_by = (fold for fold in range(folds) if point in sets[fold])
-            yield candidate_at(point), frozenset(found_by)
+        points_of_fold = [set(visited[fold]) for fold in range(count)]
+        for point, weighted in methods.items():
+            folds = (fold for fold, found in enumerate(points_of_fold) if point in found)
+            yield weighted, frozenset(folds)
+
+
+def _key(method: Method) -> Key:
+    return method.label, method.norm_name
 
 
 def count_hits_without(

@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from rankframe.analysis.compare import SystemInputs
 from rankframe.analysis.differences import Setup
 from rankframe.analysis.fusion.names import MethodLike
+from rankframe.analysis.fusion.names import resolve as resolve_method
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.runs import load_runs, named_runs, unscored
 from rankframe.analysis.fusion.training import judge_runs
 from rankframe.analysis.judged_shares import find_bounds, find_gaps
-from rankframe.analysis.systems import (
-    Runs,
-)
-from rankframe.analysis.tuning.candidates import Candidate, Grid, list_candidates
+from rankframe.analysis.systems import Runs
+from rankframe.analysis.tuning.candidates import Candidates, Grid, list_candidates
 from rankframe.analysis.tuning.evaluator import Evaluator
 from rankframe.analysis.tuning.findings import Findings
 from rankframe.analysis.tuning.folds import FOLDS, Folds, QueryValues, deal
@@ -47,8 +46,8 @@ from rankframe.io.memory import estimated_need, for_rows, limit_for, limit_of, s
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
-# What every tuned fusion has to beat, besides the runs.
-PLAIN = Candidate("rrf", None, (("k", 60),))
+# The fusion that every tuned fusion has to beat, besides the runs.
+PLAIN_RRF = "rrf(k=60)"
 # Bytes of a value at the peak, where intervals are computed: 32 were measured. Averages other than
 # the plain mean keep both sides of the ratio beside each value.
 _VALUE, _SIDES = 40, 16
@@ -134,6 +133,7 @@ def tune(
     setup = setup.with_enough_permutations(3, 1)
     sources = named_runs(runs)
     names = tuple(sources)
+    plain_rrf = resolve_method(PLAIN_RRF, names)
     candidates = list_candidates(methods, norms, grid, names, budget=budget, folds=folds)
     # A query that a run lacks is left out for all later, when it is known what each run lacks.
     missing = "error" if shared.missing == "error" else "zero"
@@ -159,10 +159,10 @@ def tune(
     dealt = dealt.limit_to(list(single_runs.values()))
     dealt.refuse_empty()
     without_scores = unscored(inputs)
-    for candidate in candidates:
-        candidate.resolve(names).refuse_unscored(without_scores)
+    for candidate in (*candidates.listed, *candidates.searched):
+        candidate.refuse_unscored(without_scores)
     run_bytes, rank_bytes = limit_runs(
-        count_values(candidates, names, budget, folds),
+        count_values(candidates, budget, folds),
         len(ids),
         estimated_need(judgments, JudgedMetrics.row_bytes[0]),
         tuned_by,
@@ -172,20 +172,23 @@ def tune(
         evaluator = Evaluator(loaded, judgments, tuned_by, policies, weights, progress, rank_bytes)
         judge = cache(partial(judge_runs, judgments, inputs, fusing))
         trials = Trials(names, evaluator, ids, dealt, judge, budget, intervals.seed)
-        tried = trials.run(candidates, PLAIN)
-    plain = trials.values[PLAIN]
+        tried = trials.run(candidates, plain_rrf)
     judged_gaps = find_gaps(systems, combinations(names, 2))
     findings = Findings(
         tuned_by,
         ids,
-        dealt.limit_to([plain, *(trial.values for trial in tried)]),
+        dealt.limit_to([trials[plain_rrf], *(trial.values for trial in tried)]),
         tried,
         single_runs,
-        (PLAIN.name, plain),
+        (PLAIN_RRF, trials[plain_rrf]),
         setup,
         (judged_gaps, find_bounds(systems, [tuned_by]) if judged_gaps else None),
     )
-    best = tried[findings.order[0]].candidate
+    best = tried[findings.order[0]].method
+    expression = best.definition.expression
+    as_options: dict[str, Any] = {"method": best.label if expression is None else expression}
+    if best.norm_name is not None:
+        as_options["norm"] = best.norm_name
     against = findings.against()
     return Tuning(
         candidates=findings.candidates(),
@@ -195,7 +198,7 @@ def tune(
         per_query=findings.per_query(),
         ledger=findings.ledger(systems, shared, fusing, against),
         metric=tuned_by,
-        best={"method": best.method_like} | ({} if best.norm is None else {"norm": best.norm}),
+        best=as_options,
         names=names,
         policies=fusing,
         inputs={"qrels": judgments.name} | {name: run.name for name, run in inputs.items()},
@@ -216,21 +219,15 @@ def one_metric(metric: MetricLike) -> Metric:
     return metrics[0]
 
 
-def count_values(
-    candidates: Sequence[Candidate], runs: Sequence[str], budget: int, folds: int
-) -> int:
-    """Return the largest number of values that a query has: one for each candidate.
+def count_values(candidates: Candidates, budget: int, folds: int) -> int:
+    """Return the largest number of values that a query has: one for each fusion.
 
-    A trained candidate has another value for every fold.
+    A trained fusion has another value for every fold.
     """
+    listed = sum(1 + folds if method.definition.trained else 1 for method in candidates.listed)
     # All searches share the points that they start with, half of the budget.
-    searched = (budget // 2 + 1) * (folds + 2)
-    total = 1  # plain RRF
-    for candidate in candidates:
-        trained = candidate.resolve(runs).definition.trained
-        count = 1 if candidate.denominator is None else searched
-        total += count * (1 + folds if trained else 1)
-    return total
+    searched = (budget // 2 + 1) * (folds + 2) * len(candidates.searched)
+    return 1 + listed + searched  # 1: plain RRF
 
 
 def limit_runs(

@@ -47,7 +47,7 @@ def denominator_of(step: object) -> int:
 
 
 def simplex_size(runs: int, denominator: int) -> int:
-    """Return the number of points.
+    """Return in how many ways steps of weight can be divided among runs.
 
     >>> simplex_size(3, 10)
     66
@@ -56,17 +56,19 @@ def simplex_size(runs: int, denominator: int) -> int:
 
 
 def simplex(runs: int, denominator: int) -> Iterator[Point]:
-    """Yield every point, the first run's share ascending.
+    """Yield every point, in ascending order of the first run's share.
 
     >>> list(simplex(2, 2))
     [(0, 2), (1, 1), (2, 0)]
     """
-    if runs == 1:
-        yield (denominator,)
-        return
-    for first in range(denominator + 1):
-        for rest in simplex(runs - 1, denominator - first):
-            yield (first, *rest)
+    places = denominator + runs - 1
+    for bars in combinations(range(places), runs - 1):
+        yield _between(bars, places)
+
+
+def _between(bars: Sequence[int], places: int) -> Point:
+    """Return the point whose shares are the numbers of free places between the bars."""
+    return tuple(after - before - 1 for before, after in pairwise((-1, *bars, places)))
 
 
 def weights_of(point: Point, denominator: int) -> tuple[float, ...]:
@@ -75,7 +77,7 @@ def weights_of(point: Point, denominator: int) -> tuple[float, ...]:
 
 
 def corners_and_centre(runs: int, denominator: int) -> Iterator[Point]:
-    """Yield each run alone, then all alike, as far as the steps allow."""
+    """Yield the points with all weight on one run, then the point nearest to equal weights."""
     for run in range(runs):
         yield tuple(denominator if other == run else 0 for other in range(runs))
     each, rest = divmod(denominator, runs)
@@ -83,13 +85,11 @@ def corners_and_centre(runs: int, denominator: int) -> Iterator[Point]:
 
 
 def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
-    """Draw points evenly, with replacement, without end."""
+    """Yield random points without end, each with the same probability; points may repeat."""
     places = denominator + runs - 1
     for draw in range(1 << 62):
         drawn = random_words(np.array([draw], np.uint64), places, seed)[0]
-        bars = sorted(np.argsort(drawn, kind="stable")[: runs - 1].tolist())
-        ends = [-1, *bars, places]
-        yield tuple(b - a - 1 for a, b in pairwise(ends))
+        yield _between(sorted(np.argsort(drawn, kind="stable")[: runs - 1].tolist()), places)
 
 
 def neighbours(point: Point, step: int) -> Iterator[Point]:
@@ -108,7 +108,7 @@ def neighbours(point: Point, step: int) -> Iterator[Point]:
 
 
 def starting_points(runs: int, denominator: int, budget: int, seed: int) -> list[Point]:
-    """Return the points at which every search begins: each run alone, all alike, random ones."""
+    """Return the points at which every search begins: corners, centre and random points."""
     count = min(max(int(budget * _DRAWN), runs + 1), simplex_size(runs, denominator))
     points = dict.fromkeys(corners_and_centre(runs, denominator))
     drawn = random_points(runs, denominator, seed)
