@@ -7,25 +7,22 @@ driver receives a few numbers for each metric and slice.
 
 from __future__ import annotations
 
-import functools
 import math
+import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import contextmanager, suppress
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankframe.core.columns import QUERY, SUBTOPIC, TEXTS
+from rankframe.core.columns import QUERY
 from rankframe.core.errors import (
-    BadValueError,
-    DuplicateError,
     EmptyInputError,
     MetricParameterError,
     OptionError,
     SparkError,
-    naming_the_run,
 )
-from rankframe.core.messages import number_of
 from rankframe.core.options import is_count
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation, FindIds, Sides
@@ -36,16 +33,18 @@ from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors
 from rankframe.spark.worker import (
+    OTHER_VERSIONS,
+    PROBLEM,
+    SIDE,
     VALUES,
-    EvaluatePartition,
     Problem,
     SentSide,
     SumsKey,
     Task,
     Work,
     answer_schema,
+    evaluate_partition,
     on_executors,
-    read_answers,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +67,6 @@ SETTINGS = {
 }
 _BUCKET = "bucket"
 _DDL = {"double": "double", "int64": "bigint", "string": "string"}
-_PROBLEMS = ("versions", "bad", "duplicates", "error", "failed")  # the worst first
 
 
 def evaluate_on_cluster(
@@ -95,7 +93,7 @@ def evaluate_on_cluster(
     _refuse_alike(values)
     for side in sides:
         side.refuse_text()
-    work = EvaluatePartition(evaluation, tuple(side.scanned.role for side in sides))
+    work = partial(evaluate_partition, evaluation, [side.scanned.role for side in sides])
     averages = evaluation.averages
     last_round = averages.metrics, averages.intervals, replicates_for_gaps(evaluation)
     with kept_answers(sides, work, values, partitions) as answers:
@@ -135,15 +133,11 @@ def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
 
 @contextmanager
 def kept_answers(
-    sides: Sequence[Input],
-    work: Work,
-    columns: Mapping[str, str],
-    partitions: int,
-    runs: Sequence[str | None] = (),
+    sides: Sequence[Input], work: Work, columns: Mapping[str, str], partitions: int
 ) -> Iterator[DataFrame]:
     """Keep what `map_partitions` answers on the cluster; an error in the block lets it go."""
     with spark_errors(), settings(sides[0].frame.sparkSession, SETTINGS):
-        answers = map_partitions(sides, work, columns, partitions, runs)
+        answers = map_partitions(sides, work, columns, partitions)
         answers.persist()
         try:
             yield answers
@@ -153,11 +147,7 @@ def kept_answers(
 
 
 def map_partitions(
-    sides: Sequence[Input],
-    work: Work,
-    columns: Mapping[str, str],
-    partitions: int,
-    runs: Sequence[str | None] = (),
+    sides: Sequence[Input], work: Work, columns: Mapping[str, str], partitions: int
 ) -> DataFrame:
     """Do some work on every partition of the rows of all sides.
 
@@ -166,19 +156,18 @@ def map_partitions(
         work: what is done.
         columns: the names of the value columns, and their Arrow types.
         partitions: how many.
-        runs: the names of sides that are one run of several.
     """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
-    groups = any(SUBTOPIC in side.sent for side in sides)
-    tagged = [side.tagged(number, numbers, groups=groups) for number, side in enumerate(sides)]
-    rows = functools.reduce(lambda rows, other: rows.unionAll(other), tagged)
-    sent = zip(sides, runs or [None] * len(sides), strict=True)
-    task = Task(work, tuple(SentSide(side.scanned.role, side.sent, run) for side, run in sent))
-    function = on_executors(
-        "work_on_partition", cloudpickle.dumps(task), answer_schema(columns), versions()
-    )
+    # Sides are told apart by a tag, never by what is null: a null may be a mistake in the data.
+    tagged = [
+        side.canonical.selectExpr(f"cast({number} as tinyint) as {SIDE}", "*")
+        for number, side in enumerate(sides)
+    ]
+    rows = reduce(lambda rows, other: rows.unionByName(other, allowMissingColumns=True), tagged)
+    sent = [SentSide(side.scanned.role, list(side.scanned.mapping), side.run) for side in sides]
+    payload = cloudpickle.dumps(Task(work, tuple(sent)))
+    function = on_executors("work_on_partition", payload, answer_schema(columns), versions())
     values = "".join(f"v{number} {_DDL[kind]}, " for number, kind in enumerate(columns.values()))
     return _repartitioned(rows, f"xxhash64({QUERY})", partitions).mapInArrow(
         function, f"kind tinyint, {QUERY} string, {values}rest binary"
@@ -211,15 +200,31 @@ def merged_sums(
             function, f"kind tinyint, {QUERY} string, rest binary"
         )
         if left == 1:
-            return collected_sums(sums)
+            return read_answers(sums.collect())
         partitions = left
 
 
-def collected_sums(answers: DataFrame) -> list[tuple[SumsKey, Any]]:
-    """Return all sums of answers, without values; raise reported errors."""
-    sums, problems = read_answers(answers.collect())
-    raise_problems(problems)
-    return sums
+def read_answers(rows: Iterable[Mapping[str, Any]]) -> list[tuple[SumsKey, Any]]:
+    """Return the sums in answers, or raise the worst problem, with counts over the whole input."""
+    sums: list[tuple[SumsKey, Any]] = []
+    problems: list[Problem] = []
+    for row in rows:
+        key, content = pickle.loads(row["rest"])  # noqa: S301 (an executor of ours sent it)
+        if row["kind"] != PROBLEM:
+            sums.append((key, content))
+        elif isinstance(content, Problem):
+            problems.append(content)
+        else:  # written without rankframe
+            problems.append(Problem((OTHER_VERSIONS,), SparkError(_other_versions(content))))
+    if not problems:
+        return sums
+    # Of equally bad ones, the first by its text, whatever the order of partitions is.
+    first = min(problems, key=lambda problem: (problem.order, str(problem.error)))
+    error = first.error
+    if isinstance(error, partial):
+        error = error(count=sum(p.count for p in problems if p.order == first.order))
+        error.run = first.run
+    raise error
 
 
 def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:
@@ -233,42 +238,6 @@ def versions() -> dict[str, str]:
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     return {"rankframe": __version__, "polars": pl.__version__}
-
-
-def raise_problems(problems: Sequence[Problem]) -> None:
-    """Raise the error that partitions report, with counts over the whole input."""
-    if not problems:
-        return
-    kind = min((problem["is"] for problem in problems), key=_PROBLEMS.index)
-    same_kind = [problem for problem in problems if problem["is"] == kind]
-    first = min(
-        same_kind,
-        key=lambda problem: (problem.get("order", ()), str(problem.get("example", problem))),
-    )
-    alike = [problem for problem in same_kind if problem.get("order") == first.get("order")]
-    with naming_the_run(first["run"]) if "run" in first else nullcontext():
-        _raise_one(kind, first, alike)
-
-
-def _raise_one(kind: str, first: Problem, alike: Sequence[Problem]) -> NoReturn:
-    match kind:
-        case "versions":
-            raise SparkError(_other_versions(first["found"]))
-        case "bad":
-            count = sum(problem["count"] for problem in alike)
-            raise BadValueError(
-                first["role"], first["problem"], count, first["example"], first["advice"]
-            )
-        case "duplicates":
-            count = sum(problem["count"] for problem in alike)
-            raise DuplicateError(first["role"], count, first["example"], [])
-        case "error":
-            raise first["error"]
-        case _:
-            raise SparkError(
-                f"a partition with {number_of(first['queries'], 'query')}, one of them "
-                f"{first['query']!r}, failed: {first['message']}"
-            )
 
 
 def _other_versions(found: Mapping[str, str | None]) -> str:

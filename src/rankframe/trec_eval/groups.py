@@ -27,7 +27,6 @@ from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Source, describe
 from rankframe.io.opening import open_table
 from rankframe.io.sources.files import files_at
-from rankframe.kernel.segments import ranges, segment_lengths, segment_starts
 from rankframe.metrics.names import Metric
 from rankframe.metrics.parts import collecting
 from rankframe.trec_eval.sources import buffer_stream
@@ -305,22 +304,14 @@ def _pairs(preferences: pl.DataFrame) -> pl.DataFrame:
     They are in the order of the C program, so that sums round alike.
     """
     low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
-    width = pl.max_horizontal("first", "second").max() + 1
-    key = ((pl.col("query").cast(pl.Int64) * 3 + pl.col("lacking")) * width + low) * width + high
-    pairs = preferences.group_by(key.alias("pair")).agg(
-        pl.col("query", "lacking").first(), (_IN_PLACE.sum() / pl.len()).alias("share")
-    )
-    return pairs.sort("pair")
+    pairs = preferences.group_by("query", "lacking", low.alias("low"), high.alias("high"))
+    share = _IN_PLACE.sum() / pl.len()
+    return pairs.agg(share.alias("share")).sort("query", "lacking", "low", "high")
 
 
 def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Ints]:
     """Return the documents of each group, and the numbers of preferred and other documents."""
-    rows = rows.with_columns(
-        pl.col(GROUP_NUMBER) - pl.col(GROUP_NUMBER).first(),
-        pl.struct(GROUP_NUMBER, SUBGROUP).rle_id().alias("part"),
-        pl.struct(GROUP_NUMBER, SUBGROUP, RELEVANCE).rle_id().alias("step"),
-    )
-    several = pl.col("part").min() < pl.col("part").max()
+    several = pl.col(SUBGROUP).min() < pl.col(SUBGROUP).max()
     rows = rows.with_columns(several.over(GROUP_NUMBER).alias(_PARTIAL))
     zero, above = ((test).any().over(GROUP_NUMBER, DOC) for test in (_LEVEL == 0, _LEVEL > 0))
     problem = "the level is 0 in one subgroup of its group, above 0 in another"
@@ -329,24 +320,22 @@ def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Int
     documents = rows.group_by(GROUP_NUMBER, PLACE).agg(
         pl.col(QUERY, RETRIEVED, _PARTIAL).first(), _LEVEL.last()
     )
-    documents = documents.sort(GROUP_NUMBER, PLACE).with_row_index("document")
-    documents = documents.with_columns(pl.col(QUERY).rle_id().alias("query"))
-    numbers = documents.select(GROUP_NUMBER, PLACE, pl.col("document").cast(pl.Int64))
-    joined = rows.join(numbers, on=[GROUP_NUMBER, PLACE], how="left", maintain_order="left")
-    document = joined["document"].to_numpy()
-    # Rows are sorted by level: the row's document is preferred to all lower levels of its subgroup.
-    subgroup, level = rows["part"].to_numpy(), rows["step"].to_numpy()
-    below = np.append(segment_starts(level), rows.height)[level + 1]
-    ends = np.append(segment_starts(subgroup), rows.height)[subgroup + 1]
-    preferred = np.repeat(document, ends - below)
-    other = document[ranges(below, ends - below)]
+    documents = documents.sort(GROUP_NUMBER, PLACE).with_columns(
+        pl.col(QUERY).rle_id().alias("query"), pl.int_range(pl.len()).alias("document")
+    )
+    numbers = documents.select(GROUP_NUMBER, PLACE, "document")
+    judged = rows.join(numbers, on=[GROUP_NUMBER, PLACE])
+    judged = judged.select(GROUP_NUMBER, SUBGROUP, RELEVANCE, "document")
+    pairs = judged.join(judged, on=[GROUP_NUMBER, SUBGROUP])
+    pairs = pairs.filter(_LEVEL > pl.col(f"{RELEVANCE}_right"))
+    preferred, other = pairs["document"].to_numpy(), pairs["document_right"].to_numpy()
     partial = documents[_PARTIAL].to_numpy()[preferred]
     if not partial.any():
         return documents, preferred, other
-    group = documents[GROUP_NUMBER].to_numpy()
-    more_preferred, more_other = _closed(group, preferred[partial], other[partial])
-    conflict = group[more_preferred[more_preferred == more_other]]
-    in_conflict = rows.filter(pl.col(GROUP_NUMBER).is_in(conflict[:1]))
+    first = documents.select(pl.col("document").min().over(GROUP_NUMBER)).to_series().to_numpy()
+    more_preferred, more_other = _closed(first, preferred[partial], other[partial])
+    conflict = documents[GROUP_NUMBER][more_preferred[more_preferred == more_other]]
+    in_conflict = rows.filter(pl.col(GROUP_NUMBER).is_in(conflict[:1].implode()))
     _refuse(in_conflict, name, "its group prefers some document to itself, over others")
     return (
         documents,
@@ -355,38 +344,26 @@ def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Int
     )
 
 
-def _closed(group: Ints, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """Return the transitive closure of preferences, batched by groups of similar size.
+def _closed(first: Ints, preferred: Ints, other: Ints) -> tuple[Ints, Ints]:
+    """Return the transitive closure of preferences (Warshall), for groups of similar size at once.
 
-    `group`: the group of each document.
+    `first`: the number of the first document of the group of each document.
     """
-    starts = segment_starts(group)
-    sizes = segment_lengths(starts, len(group))
-    group = group[preferred]
+    group, sizes = first[preferred], np.bincount(first)
     # Sizes with the same number of bits differ by less than a factor of 2.
-    width = np.frexp(sizes)[1][group]
-    more: list[tuple[Ints, Ints]] = [(preferred[:0], other[:0])]
+    width = np.frexp(sizes[group])[1]
+    closed: list[tuple[Ints, Ints]] = [(preferred[:0], other[:0])]
     for bits in np.unique(width).tolist():
         chosen = width == bits
-        groups, numbers = np.unique(group[chosen], return_inverse=True)
-        size = int(sizes[groups].max())
-        links = np.zeros((len(groups), size, size), np.bool_)
-        first = starts[group[chosen]]
-        links[numbers, preferred[chosen] - first, other[chosen] - first] = True
-        which, above, below = np.nonzero(_transitive(links))
-        more.append((starts[groups[which]] + above, starts[groups[which]] + below))
-    return np.concatenate([a for a, _ in more]), np.concatenate([b for _, b in more])
-
-
-def _transitive(links: Flags) -> Flags:
-    """Return the transitive closure of many relations (Warshall), eight links a byte."""
-    size = links.shape[2]
-    packed = np.packbits(links, axis=2)
-    for middle in range(size):
-        reaches = packed[:, :, middle >> 3] << (middle & 7) & 128
-        through = np.where(reaches, 255, 0).astype(np.uint8)[:, :, None]
-        packed |= through & packed[:, middle, None, :]
-    return np.unpackbits(packed, axis=2, count=size).astype(np.bool_)
+        firsts, numbers = np.unique(group[chosen], return_inverse=True)
+        size = int(sizes[firsts].max())
+        links = np.zeros((len(firsts), size, size), np.bool_)
+        links[numbers, preferred[chosen] - group[chosen], other[chosen] - group[chosen]] = True
+        for middle in range(size):
+            links |= links[:, :, middle, None] & links[:, middle, None, :]
+        which, above, below = np.nonzero(links)
+        closed.append((firsts[which] + above, firsts[which] + below))
+    return np.concatenate([a for a, _ in closed]), np.concatenate([b for _, b in closed])
 
 
 # `prefs_avgjg_Rnonrel`: the share of fulfilled preferences in each group, with equally many
