@@ -20,7 +20,6 @@ from rankframe.metrics.gain import discounted
 from rankframe.metrics.names import Metric
 from rankframe.metrics.order import iprec
 from rankframe.metrics.parts import constant, power, where
-from rankframe.metrics.trec import rndcg
 from rankframe.trec_eval.groups import PREFERENCE_VALUES
 
 # How a line's value is printed: with four decimals, as a whole number, or in a way of its own.
@@ -180,8 +179,9 @@ def _relstring(request: _Request) -> Line:
 def _numbered(request: _Request) -> Line:
     """-m utility.1,-1,0,0: numbers that set parameters, whose names have commas between them."""
     names = request.measure.sets.split(",")
-    numbers = request.numbers(len(names)) if request.params else request.measure.defaults
-    params: dict[str, Any] = dict(zip(names, numbers, strict=True))
+    params: dict[str, Any] = {}
+    if request.params:
+        params = dict(zip(names, request.numbers(len(names)), strict=True))
     if request.measure.name == "utility":
         params["collection"] = request.collection
     return request.line(request.metric(**params))
@@ -197,12 +197,6 @@ def _eleven_point(request: _Request) -> Line:
         raise request.error(error) from error
     mean = reduce(add, precisions) / constant(len(points))
     return request.line(Metric(request.label, expression=mean))
-
-
-def _rndcg(request: _Request) -> Line:
-    # The level plays no part in it, but if nothing reaches the level, trec_eval prints 0.
-    value = pl.when(pl.col("relevant").any()).then(rndcg()).otherwise(0.0)
-    return request.line(Metric(request.label, expression=value))
 
 
 def _gained(request: _Request) -> Line:
@@ -276,7 +270,7 @@ MEASURES: Final = {
         Measure("infAP", "infap"),
         Measure("gm_bpref", "bpref", average="geometric", per_query=False),
         Measure("Rprec_mult", "r_precision", "points", "multiple", _MULTIPLES),
-        Measure("utility", "utility", "text", "a,b,c,d", (1.0, -1.0, 0.0, 0.0), build=_numbered),
+        Measure("utility", "utility", "text", "a,b,c,d", build=_numbered),
         Measure("11pt_avg", "eleven_point", "text", build=_eleven_point),
         Measure("binG", "bin_g"),
         Measure("G", "g_measure"),
@@ -284,7 +278,7 @@ MEASURES: Final = {
         Measure("ideal_dcg", "ideal_dcg", "text", build=_gained),
         Measure("ndcg", "ndcg", "text", build=_gained),
         Measure("ndcg_rel", "ndcg_rel"),
-        Measure("Rndcg", "rndcg", build=_rndcg),
+        Measure("Rndcg", "rndcg"),
         Measure("ndcg_cut", "ndcg", "cutoffs", defaults=_CUTOFFS),
         Measure("map_cut", "average_precision", "cutoffs", defaults=_CUTOFFS),
         Measure("relative_P", "relative_precision", "cutoffs", defaults=_CUTOFFS),
@@ -293,7 +287,7 @@ MEASURES: Final = {
         Measure("set_relative_P", "relative_precision"),
         Measure("set_recall", "set_recall"),
         Measure("set_map", "set_map"),
-        Measure("set_F", "set_f", "text", "x", (1.0,), build=_numbered),
+        Measure("set_F", "set_f", "text", "x", build=_numbered),
         Measure("num_nonrel_judged_ret", "num_nonrelevant_judged_retrieved", style="count"),
         *(
             Measure(name, style="count" if "_num_" in name else "number", reads=_PREFS)
