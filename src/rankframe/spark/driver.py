@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankframe.core.columns import QUERY
+from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import (
     EmptyInputError,
     MetricParameterError,
-    OptionError,
     SparkError,
 )
-from rankframe.core.options import is_count
+from rankframe.core.options import COUNT
 from rankframe.engine.accumulator import SliceKey, SliceSums
-from rankframe.engine.evaluation import Evaluation, FindIds, Sides
+from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.finish import finish, replicates_for_gaps
 from rankframe.engine.memory import long_ids
 from rankframe.engine.pair_evaluation import PAIR_COUNTS, PairEvaluation
@@ -72,18 +71,18 @@ _DDL = {"double": "double", "int64": "bigint", "string": "string"}
 def evaluate_on_cluster(
     sides: Sequence[Input],
     evaluation: Evaluation,
-    opened: Sides,
-    find_ids: FindIds,
+    left: Input | None,
+    right: Input,
     *,
     partitions: int | None,
 ) -> SparkResult:
     """Evaluate every partition once, cache the values on executors, and finish the merged sums.
 
     Args:
-        sides: what executors are sent.
+        sides: the inputs that executors are sent.
         evaluation: what they evaluate.
-        opened: both inputs, as they were opened.
-        find_ids: finds ids for an error.
+        left: the judgments, if there are any, or the first of two rankings.
+        right: the run, or the second ranking.
         partitions: how many; None: as many as fit the memory of workers.
     """
     if partitions is None:
@@ -106,14 +105,22 @@ def evaluate_on_cluster(
                 accumulator.counts = content
         _refuse_empty(sides, accumulator.counts.rows)
         accumulator.slices = {key: SliceSums.unite(shares) for key, shares in parts.items()}
-        result = finish(evaluation, accumulator, opened, find_ids)
+        opened = None if left is None else left.scanned, right.scanned
+        result = finish(evaluation, accumulator, opened, partial(_find_ids, left, right))
     return SparkResult(result, select_values(answers, values), answers)
+
+
+def _find_ids(left: Input | None, right: Input, key: str) -> tuple[list[str], list[str]]:
+    """Return some ids of both inputs for an error; documents of queries that both have."""
+    assert left is not None  # nothing else is looked up
+    shared = (left, right) if key == DOC else (None, None)
+    return left.some_ids(key, shared[1]), right.some_ids(key, shared[0])
 
 
 def check_partitions(partitions: int | None) -> None:
     """Refuse an invalid number of partitions."""
-    if partitions is not None and not is_count(partitions):
-        raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+    if partitions is not None:
+        COUNT.refuse("partitions", partitions)
 
 
 def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
@@ -135,7 +142,7 @@ def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
 def kept_answers(
     sides: Sequence[Input], work: Work, columns: Mapping[str, str], partitions: int
 ) -> Iterator[DataFrame]:
-    """Keep what `map_partitions` answers on the cluster; an error in the block lets it go."""
+    """Keep the answers of `map_partitions` on the cluster; drop them if the block raises."""
     with spark_errors(), settings(sides[0].frame.sparkSession, SETTINGS):
         answers = map_partitions(sides, work, columns, partitions)
         answers.persist()
@@ -149,11 +156,11 @@ def kept_answers(
 def map_partitions(
     sides: Sequence[Input], work: Work, columns: Mapping[str, str], partitions: int
 ) -> DataFrame:
-    """Do some work on every partition of the rows of all sides.
+    """Send the rows of all inputs to executors, and process them partition by partition.
 
     Args:
-        sides: the inputs; rows with the same query are in the same partition.
-        work: what is done.
+        sides: the inputs; all rows of a query are in the same partition.
+        work: processes the rows of one partition.
         columns: the names of the value columns, and their Arrow types.
         partitions: how many.
     """
@@ -175,7 +182,7 @@ def map_partitions(
 
 
 def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    """Return the values that partitions answered, under their names."""
+    """Return the values per query in answers, with the names of their columns."""
     numbers = [f"v{number}" for number in range(len(columns))]
     return answers.where(f"kind = {VALUES}").select(QUERY, *numbers).toDF(QUERY, *columns)
 
@@ -183,15 +190,16 @@ def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 def merged_sums(
     answers: DataFrame, partitions: int, last_round: object = None
 ) -> list[tuple[SumsKey, Any]]:
-    """Merge the sums of all partitions, in rounds on the cluster; raise reported errors.
+    """Merge the sums of all partitions, in rounds on the cluster; raise the errors in answers.
 
-    `last_round` says which intervals of the sums of slices are drawn in the last round.
+    `last_round`: the metrics, their intervals, and the metrics whose replicates gaps need; sums of
+    slices get their intervals in the last round.
     """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
     sums = answers.where(f"kind <> {VALUES}").select("kind", QUERY, "rest")
     while True:
-        # Of each key, so many sums are left after this round.
+        # The number of sums of each key after this round.
         left = math.ceil(partitions / _FAN_IN)
         payload = cloudpickle.dumps(last_round) if left == 1 else b""
         function = on_executors("merge_sums", payload, answer_schema({}), versions())
@@ -204,7 +212,7 @@ def merged_sums(
         partitions = left
 
 
-def read_answers(rows: Iterable[Mapping[str, Any]]) -> list[tuple[SumsKey, Any]]:
+def read_answers(rows: Iterable[Any]) -> list[tuple[SumsKey, Any]]:
     """Return the sums in answers, or raise the worst problem, with counts over the whole input."""
     sums: list[tuple[SumsKey, Any]] = []
     problems: list[Problem] = []
@@ -234,13 +242,14 @@ def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that must be the same on all machines for the bits to be."""
+    """Return the versions that must be equal on all machines: others may compute other bits."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     return {"rankframe": __version__, "polars": pl.__version__}
 
 
 def _other_versions(found: Mapping[str, str | None]) -> str:
+    """Return the error text for an executor with these versions; None: not installed."""
     here = ", ".join(f"{name} {version}" for name, version in versions().items())
     there = ", ".join(
         f"no {name}" if version is None else f"{name} {version}" for name, version in found.items()
@@ -263,7 +272,7 @@ def _refuse_alike(labels: Iterable[str]) -> None:
 
 
 def _refuse_empty(sides: Sequence[Input], rows: tuple[int, int]) -> None:
-    """Refuse a side without rows, where nobody counted them before: one of two, or the run."""
+    """Refuse an input without rows: the first of two inputs, or the run."""
     runs = [side for side in sides if side.scanned.role == "run"]
     pairs = [(sides[0], rows[0])] if len(sides) == 2 else []
     for side, count in [*pairs, ((runs or sides[1:])[0], rows[1])]:

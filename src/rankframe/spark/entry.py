@@ -156,18 +156,8 @@ def evaluate(
     if evaluation.retrieved is not None:
         needed |= evaluation.retrieved.needed
 
-    def find_ids(key: str) -> tuple[list[str], list[str]]:
-        assert judged is not None  # nobody else looks for judged documents
-        shared = (judged, documents) if key == DOC else (None, None)
-        return judged.some_ids(key, shared[1]), documents.some_ids(key, shared[0])
-
-    return evaluate_on_cluster(
-        [side for kind, side in opened.items() if kind in needed],
-        evaluation,
-        (None if judged is None else judged.scanned, documents.scanned),
-        find_ids,
-        partitions=partitions,
-    )
+    sides = [side for kind, side in opened.items() if kind in needed]
+    return evaluate_on_cluster(sides, evaluation, judged, documents, partitions=partitions)
 
 
 def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
@@ -209,20 +199,12 @@ def agree(
     evaluation = PairEvaluation.from_metrics(metrics, policies, Intervals.from_options(options))
     check_partitions(partitions)
     session = find_session(spark, (a, b))
-    sides = (
-        open_input(a, session, lambda frame: open_ranking(frame, "a", columns), "ranking"),
-        open_input(b, session, lambda frame: open_ranking(frame, "b", columns), "ranking"),
-    )
-    refuse_absent_columns(columns, *(side.scanned for side in sides))
-    for side in sides:
+    left = open_input(a, session, lambda frame: open_ranking(frame, "a", columns), "ranking")
+    right = open_input(b, session, lambda frame: open_ranking(frame, "b", columns), "ranking")
+    refuse_absent_columns(columns, left.scanned, right.scanned)
+    for side in (left, right):
         refuse_row_order(side, policies.ties, policies.order)
-    return evaluate_on_cluster(
-        sides,
-        evaluation,
-        (sides[0].scanned, sides[1].scanned),
-        lambda key: (sides[0].some_ids(key), sides[1].some_ids(key)),
-        partitions=partitions,
-    )
+    return evaluate_on_cluster((left, right), evaluation, left, right, partitions=partitions)
 
 
 def _open_train(source: Source, session: SparkSession, columns: Columns | None) -> Input:

@@ -84,7 +84,7 @@ class Input:
 
     @cached_property
     def rows(self) -> int:
-        """Return the number of rows; refuse an input without any."""
+        """Return the number of rows; refuse an input that has none."""
         with spark_errors():
             rows = self.frame.count()
         if not rows:
@@ -98,7 +98,7 @@ class Input:
         return first_row(rows.selectExpr(mean.format(QUERY), mean.format(DOC)))
 
     def some_ids(self, key: str, other: Input | None = None) -> list[str]:
-        """Return some ids, of queries that the other input has too."""
+        """Return up to three ids; with another input, only of queries that it has too."""
         rows = self.canonical.select(QUERY, DOC)
         if other is not None:
             rows = rows.join(other.canonical.select(QUERY), on=QUERY, how="left_semi")
@@ -154,9 +154,13 @@ class Input:
 def open_input(
     source: Source, spark: SparkSession, find: Callable[[pl.LazyFrame], InputTable], role: str
 ) -> Input:
-    """Open a side; `find` finds its columns in an empty frame of the same columns.
+    """Open a Spark DataFrame or a path to Parquet, and unroll lists of documents.
 
-    Errors name the path of a side, if it has one.
+    Args:
+        source: the DataFrame or the path.
+        spark: the session.
+        find: finds the columns that are used in an empty frame of the same columns.
+        role: what errors call an input of another kind.
     """
     frame = source if is_spark_frame(source) else _parquet(source, spark, role)
     with spark_errors():
@@ -185,7 +189,7 @@ def open_input(
 def open_qrels(
     source: Source, spark: SparkSession, columns: Columns | None, relevance: float | None
 ) -> Input:
-    """Open judgments, as `open_judgments` does."""
+    """Open judgments, with columns and grades as `open_judgments` has them."""
     return open_input(
         source, spark, lambda frame: open_judgments(frame, columns, relevance=relevance), "qrels"
     )
@@ -218,16 +222,13 @@ def _as_polars(kind: DataType) -> pl.DataType:
 
 def refuse_row_order(input_: Input, ties: str, order: str) -> None:
     """Refuse an input that only the order of rows would order: rows have none on Spark."""
-    if order == "rows":
-        raise OptionError(
-            Option("order", "rows"),
-            " has no meaning on Spark, whose rows have no order: give them a rank.",
-        )
-    if ties == "as_given":
-        raise OptionError(
-            Option("ties", "as_given"),
-            " has no meaning on Spark, whose rows have no order: use 'doc_desc' or 'doc_asc'.",
-        )
+    for name, value, refused, advice in (
+        ("order", order, "rows", "give them a rank"),
+        ("ties", ties, "as_given", "use 'doc_desc' or 'doc_asc'"),
+    ):
+        if value == refused:
+            problem = f" has no meaning on Spark, whose rows have no order: {advice}."
+            raise OptionError(Option(name, refused), problem)
     if not {SCORE, RANK} & set(input_.scanned.mapping):
         raise OptionError(
             f"{input_.scanned.role} has neither a score nor a rank column, and rows have no order "
@@ -236,6 +237,7 @@ def refuse_row_order(input_: Input, ties: str, order: str) -> None:
 
 
 def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
+    """Open a path to Parquet on Spark; refuse anything else."""
     if not isinstance(source, str | os.PathLike):
         raise UnreadableInputError(
             f"the {role} {type(source).__name__}",
@@ -300,6 +302,10 @@ def _unroll(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFr
 
 
 def _refuse_unequal(packed: DataFrame, parts: Mapping[str, str], lists: Lists) -> None:
+    """Refuse rows whose lists, which are unrolled together, have different lengths.
+
+    `parts`: the columns of lists in the input, and their names in the packed frame.
+    """
     sizes = [f"if({part} is null, 0, size({part}))" for part in parts.values()]
     if len(sizes) == 1:
         return

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SMALL = ("summary", "slices", "items", "ledger")
-_TYPES = {
-    pl.String: "string",
-    pl.Float64: "double",
-    pl.Int64: "bigint",
-    pl.Boolean: "boolean",
-}
 
 
 class SparkResult:
@@ -63,7 +57,7 @@ class SparkResult:
         return self._result.per_query
 
     def to_result(self) -> Result:
-        """Return the result with the values per query here, in byte order of query_id."""
+        """Return the result on this machine, with values per query in byte order of query_id."""
         return Result(
             self.summary, collect(self.per_query).sort(QUERY), self.ledger, self.slices,
             self.inputs, items=self.items,
@@ -82,8 +76,7 @@ class SparkResult:
         mode = "overwrite" if overwrite else "error"
 
         def write(name: str, frame: pl.DataFrame) -> None:
-            schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
-            small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
+            small = spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
             small.coalesce(1).write.mode(mode).parquet(f"{place}/{name}")
 
         with _writing(place):
@@ -94,7 +87,7 @@ class SparkResult:
                 write(name, getattr(self, name))
 
     def unpersist(self) -> None:
-        """Let the cluster forget the values; `per_query` is evaluated again if it is used."""
+        """Drop the values from the cluster; `per_query` is evaluated again if it is used."""
         self._kept.unpersist()
 
     def __repr__(self) -> str:
@@ -125,14 +118,14 @@ class SparkRun:
             self.frame.write.mode("overwrite" if overwrite else "error").parquet(place)
 
     def unpersist(self) -> None:
-        """Let the cluster forget the run; it is fused again if it is used."""
+        """Drop the run from the cluster; it is fused again if it is used."""
         self.kept.unpersist()
 
 
 def refuse_target(
     spark: SparkSession, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> str:
-    """Return the address of a result; refuse one where anything must not be replaced."""
+    """Return the address of a result; refuse an address whose content must not be replaced."""
     place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
     if not place:
         raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
@@ -152,7 +145,7 @@ def refuse_target(
 
 
 def _exists(spark: SparkSession, path: str) -> bool:
-    """Return whether Spark finds anything at an address of any kind."""
+    """Return whether Spark finds anything at an address."""
     try:
         with spark_errors():
             _ = spark.read.text(path).schema
@@ -165,6 +158,7 @@ def _exists(spark: SparkSession, path: str) -> bool:
 
 @contextmanager
 def _writing(place: str) -> Iterator[None]:
+    """Raise errors of Spark as errors about an output at this address."""
     try:
         with spark_errors():
             yield

@@ -69,13 +69,14 @@ class Answer(NamedTuple):
     sums: Iterable[tuple[SumsKey, Any]] = ()
 
 
-class Problem(NamedTuple):
-    """Describe what is wrong with a partition, for the driver to raise an error."""
+@dataclass(frozen=True)
+class Problem:
+    """Describe what is wrong with a partition, so that the driver can raise an error."""
 
     # the kind of problem, the number of the input, the number of the rule: the least is raised
     order: tuple[int, ...]
     # the error; or what makes it from the count of rows in all partitions, of which these are some
-    error: RankframeError | partial[RankframeError]
+    error: RankframeError | partial[Any]
     count: int = 0
     # what errors call the run that has these rows, where there are several runs
     run: str = ""
@@ -215,7 +216,7 @@ def _split_sides(
 
 
 def _broken_rules(sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]) -> Iterator[Problem]:
-    """Yield the first rule that rows of each input break."""
+    """Yield a problem for each input with rows that break a rule: the first of these rules."""
     for number, (side, frame) in enumerate(zip(sides, frames, strict=True)):
         _, broken = first_broken(frame.lazy())
         if broken is not None:
@@ -231,7 +232,7 @@ def _broken_rules(sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]) -> 
 def _problem(
     error: Exception, sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]
 ) -> Problem:
-    """Return what an error says, for the driver to raise of the whole input."""
+    """Turn an error of a partition into a problem, which the driver raises for the whole input."""
     if isinstance(error, DuplicateError):
         number, side = next(
             (number, side)
@@ -273,9 +274,9 @@ def _answer_row(schema: pa.Schema, kind: int, key: SumsKey, content: Any) -> pa.
 def merge_sums(
     payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merge the sums of several partitions, slice by slice; problems stay as they are.
+    """Merge the sums of several partitions by key; problems are passed on.
 
-    In the last round, the payload says which intervals are drawn.
+    The payload of the last round says which intervals to compute.
     """
     sums: dict[SumsKey, Any] = {}
     for batch in batches:
@@ -296,6 +297,6 @@ def merge_sums(
 
 
 def _needed_by_gaps(part: SliceSums, kept: Collection[int]) -> set[int]:
-    """Return the metrics whose gaps are computed here: none if there are too few queries."""
+    """Return the metrics whose replicates gaps need: those with enough queries in this slice."""
     enough = {place for place, sums in enumerate(part.sums, part.first) if sums.queries >= SMALL}
     return enough & set(kept)

@@ -58,7 +58,7 @@ _WHITE = r"[ \t\f\v]+"
 
 
 def read_groups(source: Source, kind: GroupFormat) -> pl.DataFrame:
-    """Read a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
+    """Read judgments in groups: query_id, group, subgroup, doc_id, relevance, and each line."""
     source = buffer_stream(source)
     name = describe(source, "qrels")
     with reading(name):
@@ -83,12 +83,17 @@ def _texts(source: Source, kind: GroupFormat) -> list[str] | list[IO[bytes]]:
 
 
 def _expected(kind: GroupFormat) -> str:
+    """Return how many fields the lines of a format have, and which."""
     return (
         f"{len(_FIELDS[kind])} fields ({', '.join(_FIELD_NAMES.get(f, f) for f in _FIELDS[kind])})"
     )
 
 
 def _parsed(text: str | IO[bytes], kind: GroupFormat, name: str) -> pl.DataFrame:
+    """Parse the lines of one text, and refuse lines that lack a field or whose level is no number.
+
+    `name`: the judgments, as errors name them.
+    """
     fields = _FIELDS[kind]
     lines = pl.scan_lines(text, name=LINE, row_index_name=NUMBER, glob=False).collect()
     line = pl.col(LINE)
@@ -206,6 +211,7 @@ _COUNTS: Final = {
 
 
 def _ratio(above: pl.Expr, below: pl.Expr) -> pl.Expr:
+    """Divide; 0 where the divisor is 0."""
     return pl.when(below > 0).then(above / below).otherwise(0.0)
 
 
@@ -221,14 +227,17 @@ def _mean(shares: pl.Expr) -> pl.Expr:
 
 
 def _sum_ratio(above: str, below: str) -> pl.Expr:
+    """Divide the sums of two counts over the groups of a query."""
     return _ratio(pl.col(above).sum(), pl.col(below).sum())
 
 
 def _mean_ratio(above: str, below: str) -> pl.Expr:
+    """Average the ratio of two counts over the groups of a query."""
     return _mean(_ratio(pl.col(above), pl.col(below)))
 
 
 def _pair_ratio(fulfilled: pl.Expr, possible: pl.Expr) -> pl.Expr:
+    """Divide the shares of the pairs of documents that the run fulfils by a number of pairs."""
     return _ratio(_total(pl.col("share").filter(fulfilled)), possible)
 
 
@@ -267,6 +276,7 @@ def evaluate_preferences(rows: pl.DataFrame, measures: Sequence[str], name: str)
 
 
 def _values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
+    """Return the measures of the queries in these rows (see `evaluate_preferences`)."""
     documents, preferred, other = _preferences(rows, name)
     places = documents[PLACE]
     preferences = documents.select("query", GROUP_NUMBER, RETRIEVED)[preferred].with_columns(
@@ -327,7 +337,7 @@ def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Int
     judged = rows.join(numbers, on=[GROUP_NUMBER, PLACE])
     judged = judged.select(GROUP_NUMBER, SUBGROUP, RELEVANCE, "document")
     pairs = judged.join(judged, on=[GROUP_NUMBER, SUBGROUP])
-    pairs = pairs.filter(_LEVEL > pl.col(f"{RELEVANCE}_right"))
+    pairs = pairs.filter(pl.col(f"{RELEVANCE}_right") < _LEVEL)
     preferred, other = pairs["document"].to_numpy(), pairs["document_right"].to_numpy()
     partial = documents[_PARTIAL].to_numpy()[preferred]
     if not partial.any():
@@ -377,16 +387,17 @@ _LOWEST = _LEVEL.min().over(GROUP_NUMBER) == _LEVEL
 
 
 def _in_partial(partial: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """Return the first expression in groups with several subgroups, the second in other groups."""
     return pl.when(_PARTIAL).then(partial).otherwise(whole)
 
 
 def _limit(suffix: str) -> pl.Expr:
-    """Count the relevant documents of a group, as many as non-relevant ones count."""
+    """Count the relevant documents of a group: as many non-relevant documents count."""
     return (_RELEVANT & _RETRIEVED if suffix else _RELEVANT).sum().cast(pl.Int64)
 
 
 def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
-    """Flag the documents that count if there are too many non-relevant ones."""
+    """Flag all documents but surplus non-relevant ones, beyond the number of relevant ones."""
     many = _in_partial(_LEVEL == 0, _LOWEST)
     first = _in_partial(_limit("").over(GROUP_NUMBER), _limit(suffix).over(GROUP_NUMBER))
     rows = documents.with_columns(many.alias("many"), first.alias("limit"))
@@ -398,7 +409,7 @@ def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
 def _balanced_shares(
     documents: pl.DataFrame, groups: pl.DataFrame, fewer: pl.DataFrame, suffix: str
 ) -> pl.Series:
-    """Return the share of each group; NaN without any pair to compare.
+    """Return the share of fulfilled preferences of each group; NaN without any pair to compare.
 
     `fewer`: the counts of preferences between documents that are kept.
     """

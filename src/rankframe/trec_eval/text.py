@@ -138,6 +138,7 @@ def _shares(end: str) -> pl.Series:
 
 
 def _written(numbers: NDArray[np.float64]) -> pl.Series:
+    """Write numbers with four decimals, by polars' writer of tables."""
     frame = pl.DataFrame({"number": numbers})
     text = frame.write_csv(include_header=False, float_precision=_DECIMALS)
     return _split(text)
@@ -146,8 +147,9 @@ def _written(numbers: NDArray[np.float64]) -> pl.Series:
 def _relstrings(line: Line, values: pl.DataFrame) -> pl.Series:
     """Return a character for each of the first documents, in quotes."""
     characters = [
-        (pl.col(metric.label).cast(pl.Int64) // 16**place % 16)
-        .replace_strict(range(len(CODES)), list(CODES))
+        (pl.col(metric.label).cast(pl.Int64) // 16**place % 16).replace_strict(
+            range(len(CODES)), list(CODES)
+        )
         for metric in line.metrics
         for place in range(DOCUMENTS_A_NUMBER)
     ]
