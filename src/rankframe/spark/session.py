@@ -41,7 +41,6 @@ def start_session(
     `progress`: Spark shows on standard error how far its stages are.
     """
     load_pyspark()
-    from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     # Every core has a Python worker of its own.
@@ -61,15 +60,12 @@ def start_session(
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
+    except Exception as error:  # noqa: BLE001 (whatever Java says)
+        unreached = f"Spark does not reach its master, {master or 'the default'}."
         if "JAVA_GATEWAY_EXITED" in str(error):
             raise SparkError(_not_started(master)) from None
-        raise _reworded(error) from None
-    except Exception as error:  # noqa: BLE001 (whatever Java says)
         if "stopped SparkContext" in str(error):
-            raise SparkError(
-                f"Spark does not reach its master, {master or 'the default'}."
-            ) from None
+            raise SparkError(unreached) from None
         raise _reworded(error) from None
 
 
