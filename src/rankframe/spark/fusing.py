@@ -139,6 +139,6 @@ def _parts(
 ) -> dict[str, InputTable]:
     """Return the rows of each run as an input, by the name of the run."""
     return {
-        name: run_part(frame, policies.unit, name)
+        name: run_part(frame, policies.unit, repr(name))
         for name, frame in zip(names, frames, strict=True)
     }

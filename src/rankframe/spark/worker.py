@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -123,13 +122,14 @@ def evaluate_partition(
     return Answer(metric_values(accumulator.join()), sums)
 
 
-def run_part(frame: pl.DataFrame, unit: Any, name: str | None = None) -> InputTable:
-    """Return a partition's rows of a run as an input, rolled up if documents belong to units."""
+def run_part(frame: pl.DataFrame, unit: Any, run: str = "") -> InputTable:
+    """Return a partition's rows of a run as an input, rolled up if documents belong to units.
+
+    `run`: what errors call the run, where there are several.
+    """
     part = part_of(frame, "run")
-    if unit is None:
-        return part
-    with nullcontext() if name is None else naming_the_run(repr(name)):
-        return in_units(part, unit)
+    with naming_the_run(run):
+        return part if unit is None else in_units(part, unit)
 
 
 def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
