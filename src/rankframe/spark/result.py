@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SMALL = ("summary", "slices", "items", "ledger")
+_TYPES = {
+    pl.String: "string",
+    pl.Float64: "double",
+    pl.Int64: "bigint",
+    pl.Boolean: "boolean",
+}
 
 
 class SparkResult:
@@ -76,7 +82,8 @@ class SparkResult:
         mode = "overwrite" if overwrite else "error"
 
         def write(name: str, frame: pl.DataFrame) -> None:
-            small = spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+            schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
+            small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
             small.coalesce(1).write.mode(mode).parquet(f"{place}/{name}")
 
         with _writing(place):
