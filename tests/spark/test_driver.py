@@ -62,10 +62,10 @@ class Raises:
     def __init__(self, work: Any) -> None:
         self.work = work
 
-    def answer(self, frames: Any) -> Any:
+    def __call__(self, frames: Any) -> Any:
         if "q60" in frames[0]["query_id"]:
             raise ZeroDivisionError("by nothing")
-        return self.work.answer(frames)
+        return self.work(frames)
 
 
 def test_a_partition_that_raises_names_a_query(spark, monkeypatch, refusal) -> None:

@@ -62,11 +62,10 @@ def test_columns_as_they_are_sent(spark) -> None:
         [("q", 7, " 1.5 ", 2)], "user string, item long, sim string, pos int"
     )
     found = open_input(frame, spark, lambda f: open_table(f, "run"), "run")
-    ids = {"query_id": "query_id", "doc_id": "doc_id"}
     # Text may hold whole numbers that are too large for a float.
-    assert found.sent == {**ids, "score": "n0", "rank": "n1", SCORE_REST: "n2"}
-    rows = found.tagged(1, 3).collect()
-    assert [tuple(row) for row in rows] == [(1, "q", "7", 1.5, 2.0, 0.0)]
+    assert [row.asDict() for row in found.canonical.collect()] == [
+        {"query_id": "q", "doc_id": "7", "score": 1.5, "rank": 2.0, SCORE_REST: 0.0}
+    ]
     assert found.rows == 1
     assert list(found.id_lengths(10)) == [1.0, 1.0]
 

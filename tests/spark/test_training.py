@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ import pytest
 
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.analysis.fusion.training import Hits, judge_runs
+from rankframe.core.errors import BadValueError, DuplicateError, RankframeError
 from rankframe.io.opening import open_table
-from rankframe.spark.fusing import CountPartition
+from rankframe.spark.driver import read_answers
+from rankframe.spark.fusing import count_hits
 from rankframe.spark.worker import (
     PROBLEM,
     SUMS,
-    VALUES,
+    Answer,
     SentSide,
     Task,
     answer_schema,
@@ -33,8 +36,8 @@ JUDGED = pl.DataFrame(
 )
 
 
-def work(method: str) -> CountPartition:
-    return CountPartition(tuple(RUNS), method, FusionPolicies())
+def work(method: str) -> partial[Answer]:
+    return partial(count_hits, list(RUNS), method, FusionPolicies())
 
 
 def part(number: int, of: int) -> list[pl.DataFrame]:
@@ -48,7 +51,7 @@ def test_partitions_add_up(method: str) -> None:
     expected = judge_runs(open_table(JUDGED, "qrels"), opened, FusionPolicies(), method)
     whole: dict[Any, Hits] = {}
     for number in range(60):
-        for key, hits in work(method).answer(part(number, 60)).sums:
+        for key, hits in work(method)(part(number, 60)).sums:
             whole[key] = whole[key].merge(hits) if key in whole else hits
     assert sorted(whole) == [0, 1]
     for number, run in enumerate(expected):
@@ -58,38 +61,39 @@ def test_partitions_add_up(method: str) -> None:
 
 
 def batches(frames: list[pl.DataFrame]) -> list[pa.RecordBatch]:
-    number = {"relevance": "n0", "score": "n0"}
-    rows = pl.concat(
-        one.rename(number, strict=False).with_columns(side=pl.lit(at, pl.Int8))
-        for at, one in enumerate(frames)
+    tagged = (
+        frame.with_columns(side=pl.lit(number, pl.Int8)) for number, frame in enumerate(frames)
     )
+    rows = pl.concat(tagged, how="diagonal")
     return rows.to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
 
-def answers(frames: list[pl.DataFrame]) -> dict[int, list[Any]]:
+def answers(frames: list[pl.DataFrame]) -> list[dict[str, Any]]:
     schema = answer_schema({})
-    ids = {name: name for name in ("query_id", "doc_id")}
-    runs = [SentSide("run", {**ids, "score": "n0"}, name) for name in RUNS]
-    sides = SentSide("qrels", {**ids, "relevance": "n0"}), *runs
+    runs = [SentSide("run", run.columns, repr(name)) for name, run in RUNS.items()]
+    sides = SentSide("qrels", JUDGED.columns), *runs
     payload = pickle.dumps(Task(work("posfuse"), sides))
-    found: dict[int, list[Any]] = {VALUES: [], SUMS: [], PROBLEM: []}
-    for batch in work_on_partition(payload, schema, batches(frames)):
-        for row in batch.to_pylist():
-            found[row["kind"]].append(pickle.loads(row["rest"])[1])
-    return found
+    return [
+        row
+        for batch in work_on_partition(payload, schema, batches(frames))
+        for row in batch.to_pylist()
+    ]
 
 
 def test_an_executor_answers_with_numbers_or_with_what_is_wrong() -> None:
-    found = answers(part(0, 1))
-    assert not found[PROBLEM]
-    assert len(found[SUMS]) == 2
+    assert [row["kind"] for row in answers(part(0, 1))] == [SUMS, SUMS]
     judged, first, second = part(0, 1)
-    cases: list[tuple[list[pl.DataFrame], str, str | None]] = [
-        ([pl.concat([judged, judged[:4]]), first, second], "duplicates", None),
-        ([judged, first, pl.concat([second, second[:4]])], "duplicates", "'run 1'"),
-        ([judged, first, second.with_columns(score=pl.lit(np.nan))], "bad", "'run 1'"),
+    cases: list[tuple[list[pl.DataFrame], type[RankframeError], str]] = [
+        ([pl.concat([judged, judged[:4]]), first, second], DuplicateError, "qrels has 4 dup"),
+        ([judged, first, pl.concat([second, second[:4]])], DuplicateError, "'run 1' has 4 dup"),
+        (
+            [judged, first, second.with_columns(score=pl.lit(np.nan))],
+            BadValueError,
+            f"run 'run 1' has {second.height} rows with a NaN score",
+        ),
     ]
-    for frames, kind, run in cases:
-        (problem,) = answers(frames)[PROBLEM]
-        assert (problem["is"], problem.get("run")) == (kind, run)
-        assert problem["count"] == (4 if kind == "duplicates" else second.height)
+    for frames, kind, text in cases:
+        rows = answers(frames)
+        assert [row["kind"] for row in rows] == [PROBLEM]
+        with pytest.raises(kind, match=text):
+            read_answers(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -11,24 +12,25 @@ import pyarrow as pa
 import pytest
 
 import rankframe as rf
+from rankframe.core.errors import BadValueError, DuplicateError, SparkError
 from rankframe.core.options import Policies
 from rankframe.engine.accumulator import WHOLE, SliceSums
 from rankframe.engine.evaluation import Evaluation, prepare_evaluation
 from rankframe.engine.plan import metric_values
 from rankframe.io.opening import open_table
 from rankframe.metrics.names import resolve
+from rankframe.spark.driver import read_answers
 from rankframe.spark.worker import (
     PROBLEM,
     SIDE,
     SUMS,
     VALUES,
-    EvaluatePartition,
     SentSide,
     Task,
     answer_schema,
+    evaluate_partition,
     merge_sums,
     on_executors,
-    read_answers,
     work_on_partition,
 )
 from tests.support.pieces import MICRO, shop_like
@@ -38,7 +40,6 @@ LEFT, RIGHT = (
     open_table(side, role).frame.collect()
     for side, role in zip(shop_like(), ("qrels", "run"), strict=True)
 )  # pyright: ignore[reportArgumentType]
-SENT = {"query_id": "query_id", "doc_id": "doc_id"}
 SCHEMA = answer_schema(dict.fromkeys(METRICS, "double"))
 
 
@@ -47,21 +48,19 @@ def evaluation(**policies: Any) -> Evaluation:
 
 
 def payload(work: Any = None) -> bytes:
-    columns = {"qrels": SENT | {"relevance": "n0"}, "run": SENT | {"score": "n0"}}
-    sides = tuple(SentSide(role, names) for role, names in columns.items())
-    return pickle.dumps(Task(work or EvaluatePartition(evaluation(), ("qrels", "run")), sides))
+    sides = SentSide("qrels", LEFT.columns), SentSide("run", RIGHT.columns)
+    default = partial(evaluate_partition, evaluation(), ("qrels", "run"))
+    return pickle.dumps(Task(work or default, sides))
 
 
 def batches(left: pl.DataFrame, right: pl.DataFrame) -> list[pa.RecordBatch]:
     """Rows of both sides as they are sent, a few at a time."""
     both = pl.concat(
-        side.select(
-            pl.lit(at, pl.Int8).alias(SIDE),
-            "query_id",
-            "doc_id",
-            pl.col(side.columns[2]).alias("n0"),
-        )
-        for at, side in enumerate((left, right))
+        (
+            side.with_columns(pl.lit(number, pl.Int8).alias(SIDE))
+            for number, side in enumerate((left, right))
+        ),
+        how="diagonal",
     )
     return both.to_arrow().to_batches(max_chunksize=100)
 
@@ -84,9 +83,8 @@ def rounds(tables: Iterable[pa.Table], last_round: bytes) -> pa.Table:
     )
 
 
-def driven(tables: Iterable[pa.Table], last_round: bytes = b"") -> tuple[dict[Any, Any], list]:
-    sums, problems = read_answers(pl.DataFrame(rounds(tables, last_round)).rows())
-    return dict(sums), problems
+def driven(tables: Iterable[pa.Table], last_round: bytes = b"") -> dict[Any, Any]:
+    return dict(read_answers(pl.DataFrame(rounds(tables, last_round)).rows(named=True)))
 
 
 def test_a_partition_answers_with_values_and_sums() -> None:
@@ -116,77 +114,80 @@ def test_sums_of_partitions_are_those_of_all_queries_in_any_rounds(partitions: i
     last_round = pickle.dumps((averages.metrics, averages.intervals, {}))
     # once in one round, once with a round before it
     for some in (tables, [rounds(tables[:2], b""), *(rounds([t], b"") for t in tables[2:])]):
-        sums, problems = driven(some, last_round)
+        sums = driven(some, last_round)
         alone = evaluation().evaluate_partition(LEFT, RIGHT)
-        assert problems == []
         assert sums.pop(None) == alone.counts
         whole = SliceSums.unite(sums.values())
         assert whole == alone.slices[WHOLE].finish(averages.metrics, averages.intervals)
         assert whole.buckets is None
 
 
-def problems(left: pl.DataFrame, right: pl.DataFrame, work: Any = None) -> list[dict[str, Any]]:
-    found = answer(left, right, work)
-    assert of_kind(found, VALUES).is_empty()
-    sums, found = driven([found])
-    assert not sums
-    return found
+def refused(*parts: tuple[pl.DataFrame, pl.DataFrame], work: Any = None) -> rf.RankframeError:
+    """Return what the driver raises of partitions, in any order of them."""
+    tables = [answer(left, right, work) for left, right in parts]
+    errors = []
+    for ordered in (tables, tables[::-1]):
+        with pytest.raises(rf.RankframeError) as caught:
+            driven(ordered)
+        errors.append(caught.value)
+    assert type(errors[0]) is type(errors[1])
+    assert str(errors[0]) == str(errors[1])
+    return errors[0]
 
 
-def test_bad_rows_of_both_sides_are_counted_and_shown() -> None:
+def test_bad_rows_of_all_partitions_are_counted_and_shown() -> None:
     left = LEFT.with_columns(
         relevance=pl.when(pl.int_range(pl.len()) < 2).then(None).otherwise("relevance")
     )
     right = RIGHT.with_columns(
         score=pl.when(pl.int_range(pl.len()) == 5).then(float("nan")).otherwise("score")
     )
-    one, other = problems(left, right)
-    assert (one["is"], one["role"], one["count"]) == ("bad", "qrels", 2)
-    assert (other["role"], other["count"], other["problem"]) == ("run", 1, "a NaN score")
+    bad = answer(left, right)
+    assert of_kind(bad, VALUES).is_empty()
+    assert of_kind(bad, PROBLEM).height == 2
+    # the first input comes first, and what other inputs break is not counted
+    error = refused((left, right), (LEFT, right), (left, RIGHT))
+    assert isinstance(error, BadValueError)
+    query, doc, _ = left.row(0)
+    example = f"query_id {query!r}, doc_id {doc!r}"
+    assert f"qrels has 4 rows with a null relevance, e.g. {example}." in str(error)
     query, doc, _ = RIGHT.row(5)
-    assert other["example"] == f"query_id {query!r}, doc_id {doc!r}"
-    assert one["order"] < other["order"]
+    example = f"query_id {query!r}, doc_id {doc!r}"
+    error = refused((LEFT, right), (LEFT, pl.concat([RIGHT, RIGHT])))
+    assert f"run has 1 row with a NaN score, e.g. {example}." in str(error)
 
 
-def test_duplicates_are_counted_not_raised() -> None:
-    (one,) = problems(LEFT, pl.concat([RIGHT, RIGHT.head(3)]))
-    assert (one["is"], one["role"], one["count"]) == ("duplicates", "run", 3)
-    assert set(one["example"]) == {"query_id", "doc_id"}
+def test_duplicates_of_all_partitions_are_counted() -> None:
+    twice = LEFT, pl.concat([RIGHT, RIGHT.head(3)])
+    assert of_kind(answer(*twice), VALUES).is_empty()
+    error = refused(twice, (LEFT, RIGHT), (LEFT, pl.concat([RIGHT, RIGHT.head(1)])))
+    assert isinstance(error, DuplicateError)
+    assert (error.role, error.count, error.rows) == ("run", 4, [])
+    assert set(error.example) == {"query_id", "doc_id"}
 
 
-class Fails:
-    """Work that fails in a way of its own."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def answer(self, _: Any) -> Any:
-        raise self.error
+def fails(error: Exception, _: Any) -> Any:
+    """Fail in a way of its own."""
+    raise error
 
 
 def test_errors_of_ours_travel_and_others_are_told_with_a_query() -> None:
     ours = rf.RankframeError("as it is.")
-    (one,) = problems(LEFT, RIGHT, Fails(ours))
-    assert (one["is"], type(one["error"]), str(one["error"])) == (
-        "error",
-        rf.RankframeError,
-        "as it is.",
-    )
-    (one,) = problems(LEFT, RIGHT, Fails(ZeroDivisionError("by nothing")))
+    error = refused((LEFT, RIGHT), work=partial(fails, ours))
+    assert (type(error), str(error)) == (rf.RankframeError, "as it is.")
+    error = refused((LEFT, RIGHT), work=partial(fails, ZeroDivisionError("by nothing")))
     queries = pl.concat([LEFT["query_id"], RIGHT["query_id"]])
-    assert one == {
-        "is": "failed",
-        "message": "ZeroDivisionError: by nothing",
-        "query": queries.min(),
-        "queries": queries.n_unique(),
-    }
+    assert isinstance(error, SparkError)
+    assert str(error) == (
+        f"a partition with {queries.n_unique()} queries, one of them {queries.min()!r}, failed: "
+        "ZeroDivisionError: by nothing"
+    )
 
 
 def test_problems_pass_through_the_rounds_beside_sums() -> None:
     good, bad = answer(LEFT, RIGHT), answer(LEFT, pl.concat([RIGHT, RIGHT.head(1)]))
-    sums, found = driven([good, bad])
-    assert sums
-    assert [one["is"] for one in found] == ["duplicates"]
+    kinds = rounds([good, bad], b"")["kind"].to_pylist()
+    assert sorted(kinds) == [SUMS] * 3 + [PROBLEM]
 
 
 def test_another_version_is_said_before_anything_is_read(monkeypatch) -> None:
@@ -201,7 +202,9 @@ def test_another_version_is_said_before_anything_is_read(monkeypatch) -> None:
         (row,) = on_executors("work_on_partition", b"no pickle at all", SCHEMA, {name: "0.1"})([])
         assert row["kind"].to_pylist() == [PROBLEM]
         _, found = pickle.loads(row["rest"][0].as_py())
-        assert found == {"is": "versions", "found": {name: version}}
+        assert found == {name: version}
+        with pytest.raises(SparkError, match="an executor has"):
+            read_answers(row.to_pylist())
 
 
 def test_two_tasks_are_never_the_same() -> None:

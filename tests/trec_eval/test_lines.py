@@ -15,7 +15,6 @@ from rankframe.trec_eval.measures import (
     MEASURES,
     Line,
     format_measure,
-    has_gains,
     make_lines,
     parse_measures,
 )
@@ -247,14 +246,8 @@ def test_a_parameter_that_cannot_be_is_refused(measure: str, refusal) -> None:
 
 
 def test_gains_keep_their_label_in_any_order() -> None:
-    assert asked("ndcg.1=3", grades=[1.0, 4.0])[0].label == "ndcg_1=3"
-    falling = "ndcg.1=3,2=9,4=4.5"
-    assert asked(falling, grades=[0.0, 1.0, 2.0, 4.0])[0].label == "ndcg_1=3,2=9,4=4.5"
-
-
-def test_grades_are_asked_for_only_where_gains_are_given() -> None:
-    assert has_gains(parse_measures(["ndcg.1=3"]))
-    assert not has_gains(parse_measures(["ndcg", "P.5", "rbp.0.8"]))
+    assert asked("ndcg.1=3")[0].label == "ndcg_1=3"
+    assert asked("ndcg.1=3,2=9,4=4.5")[0].label == "ndcg_1=3,2=9,4=4.5"
 
 
 def test_parameters_twice_are_refused_and_cutoffs_twice_are_joined(refusal) -> None:

@@ -39,7 +39,7 @@ RboTies: TypeAlias = Literal["broken", "w", "a", "b", "mean"]
 _DEPTH: Final = pl.col("depth")
 _LONGER: Final = pl.max_horizontal("n_a", "n_b")
 _SHORTER: Final = pl.min_horizontal("n_a", "n_b")
-# How columns of what is seen, and of what is not, treat ties.
+# How columns over the ranks of both rankings, and over the ranks after their ends, treat ties.
 _SEEN: Final = {"broken": None, "w": "w", "a": "a", "b": "b", "mean": "a"}
 _UNSEEN: Final = _SEEN | {"mean": None}
 
@@ -92,14 +92,17 @@ def _in_common(k: pl.Expr | int | None) -> pl.Expr:
 
 
 def _depth_of(lengths: pl.Expr, k: int | None) -> pl.Expr:
+    """Return the lengths of rankings, at most k."""
     return lengths if k is None else pl.min_horizontal(lengths, pl.lit(float(k)))
 
 
 def _longest() -> pl.Expr:
+    """Return the length of the longer ranking of each query."""
     return pl.max_horizontal(of_query("n_a"), of_query("n_b"))
 
 
 def _shortest() -> pl.Expr:
+    """Return the length of the shorter ranking of each query."""
     return pl.min_horizontal(of_query("n_a"), of_query("n_b"))
 
 
@@ -162,6 +165,7 @@ def average_overlap(k: int | None = None, *, weights: Sequence[float] | None = N
 
 
 def _checked_weights(weights: Sequence[float]) -> NDArray[np.float64]:
+    """Return weights as an array; refuse negative ones, and weights that are all 0."""
     values = np.array(weights, np.float64)
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise MetricParameterError(
@@ -191,6 +195,7 @@ def _over_depths(ties: RboTies, weight: pl.Expr, weights: NDArray[np.float64]) -
 
 
 def _agreement(ties: RboTies) -> pl.Expr:
+    """Return the agreement at the depth of each row: X_d / d."""
     return ColumnRequest("agreement", ties=_SEEN[ties]).expr
 
 
@@ -256,6 +261,7 @@ def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 
 def _extrapolated(k: int | None, p: float, ties: RboTies) -> pl.Expr:
+    """Compute rank-biased overlap, assuming that agreement goes on after the end as before."""
     unseen = ColumnRequest("unseen", ties=_UNSEEN[ties]).expr
     inside, at_end = _end(k) >= _DEPTH, _end(k) == _DEPTH
     at_shortest = total(where(_DEPTH == _SHORTER, _agreement(ties)))
@@ -331,6 +337,7 @@ def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 
 def _top(column: str, k: int | None) -> pl.Expr:
+    """Return a column that is computed from the top k of both rankings."""
     return ColumnRequest(column, k=k).expr
 
 
@@ -342,6 +349,7 @@ def _pairs(k: int | None) -> tuple[pl.Expr, pl.Expr, pl.Expr, pl.Expr]:
 
 
 def _compared(k: int | None) -> pl.Expr:
+    """Count the documents that both rankings have in their top k."""
     return total(where(_top("compared", k)))
 
 
@@ -435,6 +443,7 @@ def pearson(k: int | None = None) -> Value:
 
 
 def _correlation(xy: pl.Expr, xx: pl.Expr, yy: pl.Expr) -> pl.Expr:
+    """Return the correlation from the sums of the products of deviations."""
     return _share(xy, (xx * yy).sqrt()).clip(-1.0, 1.0)
 
 

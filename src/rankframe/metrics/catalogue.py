@@ -20,12 +20,12 @@ registered = partial(Registration, family="The catalogue", frame="documents")
 
 
 def counted(k: int | None) -> pl.Expr:
-    """Return x(d) for each document."""
+    """Return x(d), the number of lists that have each document in their top k."""
     return ColumnRequest("retrieved", k=k).expr
 
 
 def lists(k: int | None) -> pl.Expr:
-    """Return U."""
+    """Return U, the number of lists that are not empty."""
     return ColumnRequest("lists", k=k).expr.first()
 
 
@@ -134,6 +134,7 @@ def exposure_gap(
 
 
 def _shares(amount: pl.Expr) -> pl.Expr:
+    """Divide amounts by their sum."""
     return amount / amount.sum()
 
 

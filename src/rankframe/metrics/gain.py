@@ -239,6 +239,7 @@ def nerr(k: int | None = None, *, max_grade: float | None = None) -> Value:
 
 
 def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
+    """Compute expected reciprocal rank, in the order of a column of ranks."""
     satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, largest_grade(max_grade))
     # Rows come by rank, unretrieved ones last, so those above are the ones before.
     by_rank = (lambda e: e) if rank == RANK else (lambda e: e.sort_by(rank))

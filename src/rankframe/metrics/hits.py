@@ -116,6 +116,7 @@ def f(k: int | None = None, *, beta: float = 1.0, rel: float | None = None) -> V
 
 
 def _f_measure(k: int | None, beta: float, rel: float | None) -> Ratio:
+    """Compute the harmonic mean of precision and recall at k; recall counts β times as much."""
     check_between("beta", beta, 0, LARGEST)
     cutoff = retrieved() if k is None else pl.lit(float(k))
     square = beta**2

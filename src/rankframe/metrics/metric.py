@@ -130,6 +130,7 @@ class Definition(Facts):
 
     @property
     def _paragraphs(self) -> list[str]:
+        """Return the paragraphs of the docstring: the summary, the formula, and what follows."""
         first, formula, *rest = f"{inspect.getdoc(self.build) or ''}\n\n".split("\n\n")
         return [" ".join(first.split()), " ".join(formula.split()), *rest]
 
@@ -155,7 +156,7 @@ class Definition(Facts):
 
     @functools.cached_property
     def level(self) -> str:
-        """Return the parameter that other tools' relevance level is: it drops lower grades."""
+        """Return the parameter that drops grades below a level: other tools' relevance level."""
         return "min_grade" if "min_grade" in self.parameters else "rel"
 
     @functools.cached_property
@@ -184,7 +185,7 @@ class Registration(Facts):
     """
 
     def __call__(self, function: Callable[P, pl.Expr | Ratio]) -> Callable[P, pl.Expr]:
-        """Return the function as users call it."""
+        """Register a function, and return the function that users call."""
         name, signature = function.__name__, inspect.signature(function)
 
         def bind(*args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
@@ -217,7 +218,7 @@ class Registration(Facts):
 
 
 def _written(value: Any) -> str:
-    """Return a parameter as names of metrics have it: text in quotes only where it needs them."""
+    """Write a parameter for the name of a metric: text has quotes only where it needs them."""
     if isinstance(value, str):
         plain = value.isidentifier() and value.lower() not in ("true", "false", "none")
         return value if plain else repr(value)
@@ -225,7 +226,7 @@ def _written(value: Any) -> str:
 
 
 def _checked(key: str, value: Any, kind: Any) -> Any:
-    """Return the value as the parameter's type has it, or refuse it and name what it takes."""
+    """Convert a value to the type of a parameter, or refuse it."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if is_number(value):
         if int in kinds and float(value).is_integer() and abs(value) <= _LARGEST:

@@ -179,7 +179,7 @@ def metric(
 
 
 def _label_of(expression: pl.Expr, name: str | None) -> str:
-    """Return the name of a metric of the user's; refuse names that cannot be a column's."""
+    """Return the label of a user's expression; refuse names that no column can have."""
     if not isinstance(name, str | None):
         raise MetricParameterError(f"the name of a metric is text, not {name!r}.")
     label = name
@@ -289,7 +289,7 @@ def parse(text: str) -> Sequence[Metric]:
 
 
 def _parse_gap(inside: str, text: str) -> list[Metric]:
-    """Return the gap of a metric, or of each where its name stands for several.
+    """Parse what stands in gap(…): return a gap for each metric that the name inside stands for.
 
     >>> parse("gap(ndcg(gain=exp2)@10, by=group, kind=mean)")[0].gap.by
     'group'
@@ -348,7 +348,7 @@ def definition_of(name: str) -> Definition:
 
 
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
-    """Return the metric of a name, and the parameters that the name sets."""
+    """Find the metric of a name, and the parameters that the name sets; None if there is none."""
     key = base.strip().lower()
     for definition in REGISTRY.values():
         if key == definition.name or key in definition.synonyms or key in definition.presets:
@@ -357,6 +357,10 @@ def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
 
 
 def _metric(label: str, definition: Definition, params: dict[str, Any], text: str) -> Metric:
+    """Return a metric with these parameters; refuse unknown, missing and invalid ones.
+
+    `text`: the whole name, as errors quote it.
+    """
     if "average" in params:
         average, q = read_average(params.pop("average"), text)
     else:
@@ -417,7 +421,7 @@ def split_parameters(text: str) -> list[str]:
 
 
 def read_literal(text: str) -> Any:
-    """Return a value as Python writes it, or the text."""
+    """Read a literal of Python, such as 0.5 or {1: 3}; any other text stays text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
@@ -427,7 +431,7 @@ def read_literal(text: str) -> Any:
 
 
 def _number(digits: str, text: str) -> float | int:
-    """Return the number in a name: a cutoff, a share, a point of recall."""
+    """Read a number in a name: a cutoff, a share or a level of recall."""
     with suppress(ValueError):
         return int(digits)
     with suppress(ValueError):
@@ -436,6 +440,7 @@ def _number(digits: str, text: str) -> float | int:
 
 
 def _suggest(base: str, text: str) -> Sequence[str]:
+    """Return the text with the known names that are most like the unknown name in it."""
     canonical = [*REGISTRY, *(name for d in REGISTRY.values() for name in d.other_names)]
     suffixed = _SUFFIXED.fullmatch(base)
     looked_up = suffixed["name"] if suffixed else base

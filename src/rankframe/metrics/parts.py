@@ -57,6 +57,7 @@ def of_query(column: str) -> pl.Expr:
 
 
 def _reduce(rows: pl.Expr, how: Reduction) -> pl.Expr:
+    """Reduce a value per judgment to one per query; while parts are collected, name it as one."""
     parts = _collected.get()
     if parts is None:
         return {"sum": rows.sum, "max": rows.max, "first": rows.first}[how]()

@@ -131,7 +131,7 @@ def repeated(k: int | None = None) -> Value:
 
 
 def _of_attribute(attribute: str, *columns: str) -> list[pl.Expr]:
-    """Return columns of an attribute of documents."""
+    """Return columns of the retrieved frame that are computed from an attribute of documents."""
     return [ColumnRequest(column, attribute=attribute).expr for column in columns]
 
 
@@ -289,6 +289,7 @@ def efd(
 def _expected(
     k: int | None, novel: pl.Expr, discount: Literal["log2", "none"], rel: float | None
 ) -> Ratio:
+    """Average the novelty of relevant documents in the top k, weighted by the discount of ranks."""
     worth = _WORTH if discount == "log2" else pl.lit(1.0)
     gain = where(relevant(rel) & within(k), worth * novel)
     return Ratio(total(gain), total(where(within(k) & pl.col("judged"), worth)), empty=None)

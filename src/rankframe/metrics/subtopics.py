@@ -42,16 +42,17 @@ Norm = Literal["most", "none"]
 
 
 def _relevant(rel: float | None) -> pl.Expr:
+    """Tell which rows have a document that is relevant to the subtopic."""
     return ColumnRequest("relevant", rel=rel).expr
 
 
 def _weight(rel: float | None) -> pl.Expr:
-    """Return W."""
+    """Return W, the sum of the weights of subtopics with a relevant document."""
     return total(where(ColumnRequest("first", rel=rel).expr, _WEIGHT))
 
 
 def _subtopics(rel: float | None) -> pl.Expr:
-    """Return J."""
+    """Return J, the number of subtopics with a relevant document."""
     return of_query(ColumnRequest("subtopics", rel=rel).name)
 
 
@@ -98,6 +99,7 @@ def _share_of_ideal(
 
 
 def _logarithm(place: pl.Expr) -> pl.Expr:
+    """Return the discount of a rank in discounted cumulative gain."""
     return (place + 1).log(2)
 
 

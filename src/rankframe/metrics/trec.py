@@ -32,6 +32,7 @@ registered = partial(Registration, family="trec_eval's experiments")
 
 
 def _grade() -> pl.Expr:
+    """Return the grade as a gain: a negative grade gains nothing."""
     return gain_of(pl.col(RELEVANCE), "linear")
 
 
@@ -41,10 +42,12 @@ def _dcg_so_far() -> pl.Expr:
 
 
 def _in_ideal_order(rows: pl.Expr) -> pl.Expr:
+    """Sort rows by their rank in the ideal list."""
     return rows.sort_by("ideal_rank")
 
 
 def _ideal_dcg_by_rank() -> pl.Expr:
+    """Return the DCG of the ideal list down to each of its ranks."""
     return _in_ideal_order(discounted(_grade(), "ideal_rank")).cum_sum()
 
 

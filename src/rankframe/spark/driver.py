@@ -7,29 +7,25 @@ driver receives a few numbers for each metric and slice.
 
 from __future__ import annotations
 
-import functools
 import math
+import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import contextmanager, suppress
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankframe.core.columns import QUERY, SUBTOPIC, TEXTS
+from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import (
-    BadValueError,
-    DuplicateError,
     EmptyInputError,
     MetricParameterError,
-    OptionError,
     SparkError,
     in_vocabulary,
-    naming_the_run,
 )
-from rankframe.core.messages import number_of
-from rankframe.core.options import is_count
+from rankframe.core.options import COUNT
 from rankframe.engine.accumulator import SliceKey, SliceSums
-from rankframe.engine.evaluation import Evaluation, FindIds, Sides
+from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.finish import finish, replicates_for_gaps
 from rankframe.engine.pair_evaluation import PAIR_COUNTS, PairEvaluation
 from rankframe.io.memory import long_ids
@@ -37,16 +33,18 @@ from rankframe.spark.inputs import Input
 from rankframe.spark.result import SparkResult
 from rankframe.spark.session import settings, spark_errors
 from rankframe.spark.worker import (
+    OTHER_VERSIONS,
+    PROBLEM,
+    SIDE,
     VALUES,
-    EvaluatePartition,
     Problem,
     SentSide,
     SumsKey,
     Task,
     Work,
     answer_schema,
+    evaluate_partition,
     on_executors,
-    read_answers,
 )
 
 if TYPE_CHECKING:
@@ -69,24 +67,23 @@ SETTINGS = {
 }
 _BUCKET = "bucket"
 _DDL = {"double": "double", "int64": "bigint", "string": "string"}
-_PROBLEMS = ("versions", "bad", "duplicates", "error", "failed")  # the worst first
 
 
 def evaluate_on_cluster(
     sides: Sequence[Input],
     evaluation: Evaluation,
-    opened: Sides,
-    find_ids: FindIds,
+    left: Input | None,
+    right: Input,
     *,
     partitions: int | None,
 ) -> SparkResult:
     """Evaluate every partition once, cache the values on executors, and finish the merged sums.
 
     Args:
-        sides: what executors are sent.
+        sides: the inputs that executors are sent.
         evaluation: what they evaluate.
-        opened: both inputs, as they were opened.
-        find_ids: finds ids for an error.
+        left: the judgments, if there are any, or the first of two rankings.
+        right: the run, or the second ranking.
         partitions: how many; None: as many as fit the memory of workers.
     """
     if partitions is None:
@@ -96,9 +93,10 @@ def evaluate_on_cluster(
     _refuse_alike(values)
     for side in sides:
         side.refuse_text()
-    work = EvaluatePartition(evaluation, tuple(side.scanned.role for side in sides))
+    work = partial(evaluate_partition, evaluation, [side.scanned.role for side in sides])
     averages = evaluation.averages
     last_round = averages.metrics, averages.intervals, replicates_for_gaps(evaluation)
+    opened = None if left is None else left.scanned, right.scanned
     with (
         in_vocabulary(evaluation.vocabulary(opened)),
         kept_answers(sides, work, values, partitions) as answers,
@@ -112,14 +110,21 @@ def evaluate_on_cluster(
                 accumulator.counts = content
         _refuse_empty(sides, accumulator.counts.rows)
         accumulator.slices = {key: SliceSums.unite(shares) for key, shares in parts.items()}
-        result = finish(evaluation, accumulator, opened, find_ids)
+        result = finish(evaluation, accumulator, opened, partial(_find_ids, left, right))
     return SparkResult(result, select_values(answers, values), answers)
+
+
+def _find_ids(left: Input | None, right: Input, key: str) -> tuple[list[str], list[str]]:
+    """Return some ids of both inputs for an error; documents of queries that both have."""
+    assert left is not None  # nothing else is looked up
+    shared = (left, right) if key == DOC else (None, None)
+    return left.some_ids(key, shared[1]), right.some_ids(key, shared[0])
 
 
 def check_partitions(partitions: int | None) -> None:
     """Refuse an invalid number of partitions."""
-    if partitions is not None and not is_count(partitions):
-        raise OptionError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+    if partitions is not None:
+        COUNT.refuse("partitions", partitions)
 
 
 def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
@@ -139,15 +144,11 @@ def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
 
 @contextmanager
 def kept_answers(
-    sides: Sequence[Input],
-    work: Work,
-    columns: Mapping[str, str],
-    partitions: int,
-    runs: Sequence[str | None] = (),
+    sides: Sequence[Input], work: Work, columns: Mapping[str, str], partitions: int
 ) -> Iterator[DataFrame]:
-    """Keep what `map_partitions` answers on the cluster; an error in the block lets it go."""
+    """Keep the answers of `map_partitions` on the cluster; drop them if the block raises."""
     with spark_errors(), settings(sides[0].frame.sparkSession, SETTINGS):
-        answers = map_partitions(sides, work, columns, partitions, runs)
+        answers = map_partitions(sides, work, columns, partitions)
         answers.persist()
         try:
             yield answers
@@ -157,32 +158,27 @@ def kept_answers(
 
 
 def map_partitions(
-    sides: Sequence[Input],
-    work: Work,
-    columns: Mapping[str, str],
-    partitions: int,
-    runs: Sequence[str | None] = (),
+    sides: Sequence[Input], work: Work, columns: Mapping[str, str], partitions: int
 ) -> DataFrame:
-    """Do some work on every partition of the rows of all sides.
+    """Send the rows of all inputs to executors, and process them partition by partition.
 
     Args:
-        sides: the inputs; rows with the same query are in the same partition.
-        work: what is done.
+        sides: the inputs; all rows of a query are in the same partition.
+        work: processes the rows of one partition.
         columns: the names of the value columns, and their Arrow types.
         partitions: how many.
-        runs: the names of sides that are one run of several.
     """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    numbers = max(len(side.sent.keys() - TEXTS) for side in sides)
-    groups = any(SUBTOPIC in side.sent for side in sides)
-    tagged = [side.tagged(number, numbers, groups=groups) for number, side in enumerate(sides)]
-    rows = functools.reduce(lambda rows, other: rows.unionAll(other), tagged)
-    sent = zip(sides, runs or [None] * len(sides), strict=True)
-    task = Task(work, tuple(SentSide(side.scanned.role, side.sent, run) for side, run in sent))
-    function = on_executors(
-        "work_on_partition", cloudpickle.dumps(task), answer_schema(columns), versions()
-    )
+    # Sides are told apart by a tag, never by what is null: a null may be a mistake in the data.
+    tagged = [
+        side.canonical.selectExpr(f"cast({number} as tinyint) as {SIDE}", "*")
+        for number, side in enumerate(sides)
+    ]
+    rows = reduce(lambda rows, other: rows.unionByName(other, allowMissingColumns=True), tagged)
+    sent = [SentSide(side.scanned.role, list(side.scanned.mapping), side.run) for side in sides]
+    payload = cloudpickle.dumps(Task(work, tuple(sent)))
+    function = on_executors("work_on_partition", payload, answer_schema(columns), versions())
     values = "".join(f"v{number} {_DDL[kind]}, " for number, kind in enumerate(columns.values()))
     return _repartitioned(rows, f"xxhash64({QUERY})", partitions).mapInArrow(
         function, f"kind tinyint, {QUERY} string, {values}rest binary"
@@ -190,7 +186,7 @@ def map_partitions(
 
 
 def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    """Return the values that partitions answered, under their names."""
+    """Return the values per query in answers, with the names of their columns."""
     numbers = [f"v{number}" for number in range(len(columns))]
     return answers.where(f"kind = {VALUES}").select(QUERY, *numbers).toDF(QUERY, *columns)
 
@@ -198,15 +194,16 @@ def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 def merged_sums(
     answers: DataFrame, partitions: int, last_round: object = None
 ) -> list[tuple[SumsKey, Any]]:
-    """Merge the sums of all partitions, in rounds on the cluster; raise reported errors.
+    """Merge the sums of all partitions, in rounds on the cluster; raise the errors in answers.
 
-    `last_round` says which intervals of the sums of slices are drawn in the last round.
+    `last_round`: the metrics, their intervals, and the metrics whose replicates gaps need; sums of
+    slices get their intervals in the last round.
     """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
     sums = answers.where(f"kind <> {VALUES}").select("kind", QUERY, "rest")
     while True:
-        # Of each key, so many sums are left after this round.
+        # The number of sums of each key after this round.
         left = math.ceil(partitions / _FAN_IN)
         payload = cloudpickle.dumps(last_round) if left == 1 else b""
         function = on_executors("merge_sums", payload, answer_schema({}), versions())
@@ -215,15 +212,31 @@ def merged_sums(
             function, f"kind tinyint, {QUERY} string, rest binary"
         )
         if left == 1:
-            return collected_sums(sums)
+            return read_answers(sums.collect())
         partitions = left
 
 
-def collected_sums(answers: DataFrame) -> list[tuple[SumsKey, Any]]:
-    """Return all sums of answers, without values; raise reported errors."""
-    sums, problems = read_answers(answers.collect())
-    raise_problems(problems)
-    return sums
+def read_answers(rows: Iterable[Any]) -> list[tuple[SumsKey, Any]]:
+    """Return the sums in answers, or raise the worst problem, with counts over the whole input."""
+    sums: list[tuple[SumsKey, Any]] = []
+    problems: list[Problem] = []
+    for row in rows:
+        key, content = pickle.loads(row["rest"])  # noqa: S301 (an executor of ours sent it)
+        if row["kind"] != PROBLEM:
+            sums.append((key, content))
+        elif isinstance(content, Problem):
+            problems.append(content)
+        else:  # written without rankframe
+            problems.append(Problem((OTHER_VERSIONS,), SparkError(_other_versions(content))))
+    if not problems:
+        return sums
+    # Of equally bad ones, the first by its text, whatever the order of partitions is.
+    first = min(problems, key=lambda problem: (problem.order, str(problem.error)))
+    error = first.error
+    if isinstance(error, partial):
+        error = error(count=sum(p.count for p in problems if p.order == first.order))
+        error.run = first.run
+    raise error
 
 
 def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:
@@ -233,49 +246,14 @@ def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that must be the same on all machines for the bits to be."""
+    """Return the versions that must be equal on all machines: others may compute other bits."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     return {"rankframe": __version__, "polars": pl.__version__}
 
 
-def raise_problems(problems: Sequence[Problem]) -> None:
-    """Raise the error that partitions report, with counts over the whole input."""
-    if not problems:
-        return
-    kind = min((problem["is"] for problem in problems), key=_PROBLEMS.index)
-    same_kind = [problem for problem in problems if problem["is"] == kind]
-    first = min(
-        same_kind,
-        key=lambda problem: (problem.get("order", ()), str(problem.get("example", problem))),
-    )
-    alike = [problem for problem in same_kind if problem.get("order") == first.get("order")]
-    with naming_the_run(first["run"]) if "run" in first else nullcontext():
-        _raise_one(kind, first, alike)
-
-
-def _raise_one(kind: str, first: Problem, alike: Sequence[Problem]) -> NoReturn:
-    match kind:
-        case "versions":
-            raise SparkError(_other_versions(first["found"]))
-        case "bad":
-            count = sum(problem["count"] for problem in alike)
-            raise BadValueError(
-                first["role"], first["problem"], count, first["example"], first["advice"]
-            )
-        case "duplicates":
-            count = sum(problem["count"] for problem in alike)
-            raise DuplicateError(first["role"], count, first["example"], [])
-        case "error":
-            raise first["error"]
-        case _:
-            raise SparkError(
-                f"a partition with {number_of(first['queries'], 'query')}, one of them "
-                f"{first['query']!r}, failed: {first['message']}"
-            )
-
-
 def _other_versions(found: Mapping[str, str | None]) -> str:
+    """Return the error text for an executor with these versions; None: not installed."""
     here = ", ".join(f"{name} {version}" for name, version in versions().items())
     there = ", ".join(
         f"no {name}" if version is None else f"{name} {version}" for name, version in found.items()
@@ -298,7 +276,7 @@ def _refuse_alike(labels: Iterable[str]) -> None:
 
 
 def _refuse_empty(sides: Sequence[Input], rows: tuple[int, int]) -> None:
-    """Refuse a side without rows, where nobody counted them before: one of two, or the run."""
+    """Refuse an input without rows: the first of two inputs, or the run."""
     runs = [side for side in sides if side.scanned.role == "run"]
     pairs = [(sides[0], rows[0])] if len(sides) == 2 else []
     for side, count in [*pairs, ((runs or sides[1:])[0], rows[1])]:

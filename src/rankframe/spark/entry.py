@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from rankframe.core.columns import DOC, QUERY
+from rankframe.core.columns import DOC, QUERY, RELEVANCE
 from rankframe.core.errors import EmptyInputError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import (
@@ -125,14 +125,9 @@ def evaluate(
         )
     if policies.exclude_seen:
         documents = _without_seen(documents, train)
-    inputs = [side for side in (judged, documents, train, reference) if side is not None]
-    refuse_absent_columns(columns, *(side.scanned for side in inputs), queries=attributes)
-    passed = passed_inputs(policies, judgments=judged is not None)
-    # What was read here is not sent again.
-    sent = replace(policies, train=None, items=None, catalogue=None, reference=None)
-    sliced = None
-    if items_by is not None:
-        sliced = ItemsBy.from_names(items_by, averaged, judgments=judged is not None)
+    inputs = {JUDGED: judged, "run": documents, TRAINED: train, BASE: reference}
+    opened = {kind: side for kind, side in inputs.items() if side is not None}
+    refuse_absent_columns(columns, *(side.scanned for side in opened.values()), queries=attributes)
 
     def open_catalogue() -> Catalogue:
         items, catalogue = (
@@ -142,10 +137,14 @@ def evaluate(
         trained = None if train is None else _count_trained(train)
         return Catalogue.from_inputs(trained, items, catalogue, columns, split=policies.split)
 
+    sliced = None
+    if items_by is not None:
+        sliced = ItemsBy.from_names(items_by, averaged, judgments=judged is not None)
     evaluation = RunEvaluation.from_metrics(
         requested,
-        sent,
-        passed,
+        # What was read here is not sent again.
+        replace(policies, train=None, items=None, catalogue=None, reference=None),
+        passed_inputs(policies, judgments=judged is not None),
         open_catalogue,
         attributes=attributes,
         intervals=intervals,
@@ -156,21 +155,9 @@ def evaluate(
     needed = {"run"} if evaluation.judged is None else {JUDGED, "run"}
     if evaluation.retrieved is not None:
         needed |= evaluation.retrieved.needed
-    kinds = {JUDGED: judged, "run": documents, TRAINED: train, BASE: reference}
-    sides = [side for kind, side in kinds.items() if side is not None and kind in needed]
 
-    def find_ids(key: str) -> tuple[list[str], list[str]]:
-        assert judged is not None  # nobody else looks for judged documents
-        sides = (judged, documents) if key == DOC else (None, None)
-        return judged.some_ids(key, sides[1]), documents.some_ids(key, sides[0])
-
-    return evaluate_on_cluster(
-        sides,
-        evaluation,
-        (None if judged is None else judged.scanned, documents.scanned),
-        find_ids,
-        partitions=partitions,
-    )
+    sides = [side for kind, side in opened.items() if kind in needed]
+    return evaluate_on_cluster(sides, evaluation, judged, documents, partitions=partitions)
 
 
 def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
@@ -179,8 +166,8 @@ def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
 
     def without_gain(valid: Sequence[float]) -> tuple[int, float | None]:
         listed = ", ".join(f"double('{grade!r}')" for grade in valid)
-        bad = qrels.tagged().where(f"n0 > 0 and n0 not in ({listed})")
-        count, example = first_row(bad.selectExpr("count(1)", "min(n0)"))
+        bad = qrels.canonical.where(f"{RELEVANCE} > 0 and {RELEVANCE} not in ({listed})")
+        count, example = first_row(bad.selectExpr("count(1)", f"min({RELEVANCE})"))
         return count, example
 
     refuse_grades(metrics, highest, without_gain)
@@ -212,20 +199,12 @@ def agree(
     evaluation = PairEvaluation.from_metrics(metrics, policies, Intervals.from_options(options))
     check_partitions(partitions)
     session = find_session(spark, (a, b))
-    sides = (
-        open_input(a, session, lambda frame: open_ranking(frame, "a", columns), "ranking"),
-        open_input(b, session, lambda frame: open_ranking(frame, "b", columns), "ranking"),
-    )
-    refuse_absent_columns(columns, *(side.scanned for side in sides))
-    for side in sides:
+    left = open_input(a, session, lambda frame: open_ranking(frame, "a", columns), "ranking")
+    right = open_input(b, session, lambda frame: open_ranking(frame, "b", columns), "ranking")
+    refuse_absent_columns(columns, left.scanned, right.scanned)
+    for side in (left, right):
         refuse_row_order(side, policies.ties, policies.order)
-    return evaluate_on_cluster(
-        sides,
-        evaluation,
-        (sides[0].scanned, sides[1].scanned),
-        lambda key: (sides[0].some_ids(key), sides[1].some_ids(key)),
-        partitions=partitions,
-    )
+    return evaluate_on_cluster((left, right), evaluation, left, right, partitions=partitions)
 
 
 def _open_train(source: Source, session: SparkSession, columns: Columns | None) -> Input:
@@ -234,7 +213,7 @@ def _open_train(source: Source, session: SparkSession, columns: Columns | None) 
     count = train.scanned.mapping[COUNT]
     if count in train.frame.columns:
         return train
-    return Input(train.frame.selectExpr("*", f"1D as {quoted(count)}"), train.scanned)
+    return replace(train, frame=train.frame.selectExpr("*", f"1D as {quoted(count)}"))
 
 
 def _without_seen(run: Input, train: Input | None) -> Input:
@@ -244,7 +223,7 @@ def _without_seen(run: Input, train: Input | None) -> Input:
         raise OptionError(option, " needs ", Option("train", bare=True), ".")
     from pyspark.sql import functions  # noqa: PLC0415 (an optional part)
 
-    interactions = train.tagged().selectExpr(f"{QUERY} as _seen_by", f"{DOC} as _seen")
+    interactions = train.canonical.selectExpr(f"{QUERY} as _seen_by", f"{DOC} as _seen")
     query, doc = (quoted(run.scanned.mapping[name]) for name in (QUERY, DOC))
     same = functions.expr(f"cast({query} as string) = _seen_by and cast({doc} as string) = _seen")
     left = run.frame.join(interactions, same, "left_anti")
@@ -254,14 +233,14 @@ def _without_seen(run: Input, train: Input | None) -> Input:
 
 def _count_trained(train: Input) -> Trained:
     """Count the interactions with each document on the cluster."""
-    rows = train.tagged()
-    bad = "n0 is null or isnan(n0) or n0 < 1 or n0 <> floor(n0)"
-    checks = [f"count_if({bad})", f"min(if({bad}, n0, null))", f"count(distinct {QUERY})"]
+    rows = train.canonical
+    bad = f"{COUNT} is null or isnan({COUNT}) or {COUNT} < 1 or {COUNT} <> floor({COUNT})"
+    checks = [f"count_if({bad})", f"min(if({bad}, {COUNT}, null))", f"count(distinct {QUERY})"]
     count, wrong, example, queries = first_row(rows.selectExpr("count(1)", *checks))
     if not count:
         raise EmptyInputError("train", train.scanned.name)
     refuse_counts(wrong, example)
-    pairs = rows.groupBy(QUERY, DOC).agg({"n0": "sum"}).toDF(QUERY, DOC, COUNT)
+    pairs = rows.groupBy(QUERY, DOC).agg({COUNT: "sum"}).toDF(QUERY, DOC, COUNT)
     found = pairs.groupBy(DOC).agg({COUNT: "sum", QUERY: "count"})
     documents = collect(found.select(DOC, f"count({QUERY})", f"sum({COUNT})"))
     schema = {DOC: pl.String, "popularity": pl.Int64, COUNT: pl.Float64}

@@ -5,7 +5,8 @@ there as on one machine. Methods that are trained are trained on counts of all p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
@@ -15,7 +16,7 @@ from rankframe.analysis.fusion.names import MethodLike, Weights, resolve
 from rankframe.analysis.fusion.options import FusionPolicies, SparkFuseOptions
 from rankframe.analysis.fusion.registry import Method
 from rankframe.analysis.fusion.runs import ROW_BYTES, LoadedRuns, named_runs, unscored
-from rankframe.analysis.fusion.training import Hits, judge_runs
+from rankframe.analysis.fusion.training import judge_runs
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE
 from rankframe.core.errors import in_vocabulary, naming_the_run
 from rankframe.core.options import takes_options
@@ -23,10 +24,10 @@ from rankframe.io.input_table import InputTable, part_of
 from rankframe.io.inputs import Columns, Source, refuse_absent_columns, units_of
 from rankframe.spark.driver import (
     check_partitions,
-    collected_sums,
     kept_answers,
     merged_sums,
     partitions_for,
+    read_answers,
     select_values,
 )
 from rankframe.spark.inputs import Input, open_qrels, open_run
@@ -78,88 +79,69 @@ def fuse(
     chosen.check_judged(judged=qrels is not None)
     check_partitions(partitions)
     session = find_session(spark, [*named.values(), *([] if qrels is None else [qrels])])
-    sides: dict[str, Input] = {}
+    runs_by_name: dict[str, Input] = {}
     for name, source in named.items():
         with naming_the_run(repr(name)):
-            sides[name] = open_run(source, session, columns, policies)
+            run = open_run(source, session, columns, policies)
+        runs_by_name[name] = replace(run, run=repr(name))
     judged = None if qrels is None else open_qrels(qrels, session, columns, policies.relevance)
-    opened = {name: side.scanned for name, side in sides.items()}
-    qrels_scanned = [] if judged is None else [judged.scanned]
-    refuse_absent_columns(columns, *opened.values(), *qrels_scanned)
+    opened = {name: side.scanned for name, side in runs_by_name.items()}
+    refuse_absent_columns(columns, *opened.values(), *([judged.scanned] if judged else []))
     chosen.refuse_unscored(unscored(opened))
-    for name, side in sides.items():
-        with naming_the_run(repr(name)):
+    inputs = list(runs_by_name.values())
+    for side in inputs:
+        with naming_the_run(side.run):
             side.refuse_text()
             _ = side.rows  # some, or it is refused
-    names, inputs = tuple(sides), list(sides.values())
     parts = partitions or partitions_for(inputs, [ROW_BYTES] * len(inputs))
     if judged is not None:
         judged.refuse_text()
         _ = judged.rows
-        hits = _count_hits(chosen.definition.name, judged, sides, policies, parts)
-        chosen = chosen.train(hits)
-    work = FusePartition(names, chosen, policies)
+        count = partial(count_hits, list(named), chosen.definition.name, policies)
+        with kept_answers([judged, *inputs], count, {}, parts) as answers:
+            hits = dict(merged_sums(answers, parts))
+            answers.unpersist()
+        chosen = chosen.train([hits[number] for number in range(len(inputs))])
+    work = partial(_fuse_partition, list(named), chosen, policies)
     with (
         in_vocabulary(inputs[0].scanned.vocabulary),
-        kept_answers(inputs, work, _COLUMNS, parts, names) as answers,
+        kept_answers(inputs, work, _COLUMNS, parts) as answers,
     ):
-        collected_sums(answers.where(f"kind = {PROBLEM}").select("kind", QUERY, "rest"))
+        read_answers(answers.where(f"kind = {PROBLEM}").select("kind", QUERY, "rest").collect())
     return SparkRun(select_values(answers, _COLUMNS), answers)
 
 
-@dataclass(frozen=True)
-class FusePartition:
+def _fuse_partition(
+    names: Sequence[str],
+    method: Method,
+    policies: FusionPolicies,
+    frames: Sequence[pl.DataFrame],
+) -> Answer:
     """Fuse the queries of a partition."""
-
-    # of the runs, in their order
-    names: tuple[str, ...]
-    method: Method
-    policies: FusionPolicies
-
-    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
-        """Return the fused run."""
-        runs = LoadedRuns(_parts(frames, self.names, self.policies), self.policies)
-        return Answer(next(fuse_partitions(runs, self.method)))
+    runs = LoadedRuns(_parts(names, policies, frames), policies)
+    return Answer(next(fuse_partitions(runs, method)))
 
 
-@dataclass(frozen=True)
-class CountPartition:
-    """Count what a trained method learns from the judgments of a partition."""
+def count_hits(
+    names: Sequence[str], method: str, policies: FusionPolicies, frames: Sequence[pl.DataFrame]
+) -> Answer:
+    """Count what a trained method learns from the judgments of a partition, for each run.
 
-    # of the runs, in their order
-    names: tuple[str, ...]
-    method: str
-    policies: FusionPolicies
-
-    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
-        """Return the hits of each run, by its number."""
-        qrels, *runs = frames
-        if qrels.is_empty():
-            return Answer(None)
-        parts = _parts(runs, self.names, self.policies)
-        judged = judge_runs(part_of(qrels, "qrels"), parts, self.policies, self.method)
-        return Answer(None, [(number, run.count()) for number, run in enumerate(judged)])
+    Counts add up over partitions, to the last bit: the key of a count is the number of its run.
+    """
+    qrels, *runs = frames
+    if qrels.is_empty():
+        return Answer(None)
+    parts = _parts(names, policies, runs)
+    judged = judge_runs(part_of(qrels, "qrels"), parts, policies, method)
+    return Answer(None, [(number, run.count()) for number, run in enumerate(judged)])
 
 
 def _parts(
-    frames: Sequence[pl.DataFrame], names: Sequence[str], policies: FusionPolicies
+    names: Sequence[str], policies: FusionPolicies, frames: Sequence[pl.DataFrame]
 ) -> dict[str, InputTable]:
+    """Return the rows of each run as an input, by the name of the run."""
     return {
-        name: run_part(frame, policies.unit, name)
+        name: run_part(frame, policies.unit, repr(name))
         for name, frame in zip(names, frames, strict=True)
     }
-
-
-def _count_hits(
-    method: str,
-    qrels: Input,
-    runs: Mapping[str, Input],
-    policies: FusionPolicies,
-    partitions: int,
-) -> list[Hits]:
-    """Count relevant documents of each run, as on one machine: to the last bit."""
-    work, names = CountPartition(tuple(runs), method, policies), [None, *runs]
-    with kept_answers([qrels, *runs.values()], work, {}, partitions, names) as answers:
-        hits = dict(merged_sums(answers, partitions))
-        answers.unpersist()
-    return [hits[number] for number in range(len(runs))]

@@ -41,7 +41,6 @@ from rankframe.io.input_table import InputTable, Lists
 from rankframe.io.inputs import Columns, Source, open_judgments
 from rankframe.io.opening import open_table
 from rankframe.spark.session import first_row, is_spark_frame, quoted, settings, spark_errors
-from rankframe.spark.worker import SIDE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,43 +64,28 @@ _PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 @dataclass(frozen=True)
 class Input:
-    """Hold a side of the work: a Spark DataFrame, and which of its columns are ours."""
+    """Hold an input: a Spark DataFrame, and which of its columns are used."""
 
     frame: DataFrame
     # its columns as found, without rows
     scanned: InputTable
+    # what errors call the run that it is, where there are several runs
+    run: str = ""
 
-    @property
-    def sent(self) -> dict[str, str]:
-        """Map canonical columns to the columns of the rows that executors are sent."""
-        group = {SUBTOPIC: SUBTOPIC} if SUBTOPIC in self.scanned.mapping else {}
-        numbers = [column for column in self.scanned.mapping if column not in TEXTS]
-        numbered = {column: f"n{number}" for number, column in enumerate(numbers)}
-        return {QUERY: QUERY, DOC: DOC, **numbered, **group}
+    @cached_property
+    def canonical(self) -> DataFrame:
+        """Return the columns that are used under canonical names: texts, and numbers as doubles."""
+        columns = self.scanned.mapping
+        return self.frame.selectExpr(*(f"{self._expression(name)} as {name}" for name in columns))
 
-    def tagged(self, side: int = 0, numbers: int = 1, *, groups: bool = False) -> DataFrame:
-        """Select ids as strings and numbers as doubles, with a tag for the input.
-
-        Sides are told apart by it, never by what is null: a null may be a mistake in the data.
-        `groups`: with what judgments are about.
-        """
-        kinds = self._kinds()
-        sent = {name: column for column, name in self.sent.items()}
-        types = dict.fromkeys((QUERY, DOC), "string")
-        types |= {f"n{number}": "double" for number in range(numbers)}
-        types |= {SUBTOPIC: "string"} if groups else {}
-        return self.frame.selectExpr(
-            f"cast({side} as tinyint) as {SIDE}",
-            *(
-                (self._expression(sent[name], kinds) if name in sent else f"cast(null as {kind})")
-                + f" as {quoted(name)}"
-                for name, kind in types.items()
-            ),
-        )
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Return the name of the type of every column of the DataFrame."""
+        return {field.name: field.dataType.typeName() for field in self.frame.schema.fields}
 
     @cached_property
     def rows(self) -> int:
-        """Return the number of rows; refuse an input without any."""
+        """Return the number of rows; refuse an input that has none."""
         with spark_errors():
             rows = self.frame.count()
         if not rows:
@@ -111,32 +95,33 @@ class Input:
     def id_lengths(self, sample: int) -> Sequence[float | None]:
         """Return the mean lengths of the ids of some rows, in bytes."""
         mean = "avg(octet_length({}))"
-        rows = self.tagged().limit(sample)
+        rows = self.canonical.limit(sample)
         return first_row(rows.selectExpr(mean.format(QUERY), mean.format(DOC)))
 
     def some_ids(self, key: str, other: Input | None = None) -> list[str]:
-        """Return some ids, of queries that the other input has too."""
-        rows = self.tagged().select(QUERY, DOC)
+        """Return up to three ids; with another input, only of queries that it has too."""
+        rows = self.canonical.select(QUERY, DOC)
         if other is not None:
-            rows = rows.join(other.tagged().select(QUERY), on=QUERY, how="left_semi")
+            rows = rows.join(other.canonical.select(QUERY), on=QUERY, how="left_semi")
         with spark_errors():
             return sorted({row[0] for row in rows.select(key).limit(_SAMPLE).collect()})[:3]
 
     def highest(self) -> float:
         """Return the largest finite grade, or 0; later checks refuse invalid grades."""
-        finite = "if(isnan(n0) or abs(n0) = double('Infinity'), null, n0)"
-        rows, highest = first_row(self.tagged().selectExpr("count(1)", f"max({finite})"))
+        finite = (
+            f"if(isnan({RELEVANCE}) or abs({RELEVANCE}) = double('Infinity'), null, {RELEVANCE})"
+        )
+        rows, highest = first_row(self.canonical.selectExpr("count(1)", f"max({finite})"))
         if not rows:
             raise EmptyInputError(self.scanned.role, self.scanned.name)
         return highest or 0.0
 
     def refuse_text(self) -> None:
         """Refuse text in columns that must hold numbers."""
-        kinds = self._kinds()
         for column, source in self.scanned.mapping.items():
-            if column in TEXTS or kinds[source] not in _TEXT:
+            if column in TEXTS or self.types[source] not in _TEXT:
                 continue
-            name, number = quoted(source), self._expression(column, kinds)
+            name, number = quoted(source), self._expression(column)
             # Java would read 1d and 1f as numbers.
             bad = f"{name} is not null and ({number} is null or trim({name}) rlike '[0-9.][dDfF]$')"
             count, example = first_row(
@@ -151,30 +136,32 @@ class Input:
                     f"Every {column} must be a number",
                 )
 
-    def _kinds(self) -> dict[str, str]:
-        return {field.name: field.dataType.typeName() for field in self.frame.schema.fields}
-
-    def _expression(self, column: str, kinds: dict[str, str]) -> str:
+    def _expression(self, column: str) -> str:
+        """Return the SQL of a column under its canonical name."""
         source = self.scanned.mapping[column]
-        name, kind = quoted(source), kinds[source]
+        name, is_text = quoted(source), self.types[source] in _TEXT
         if column in TEXTS:
             return f"cast({name} as string)"
-        number = f"try_cast(trim({name}) as double)" if kind in _TEXT else f"cast({name} as double)"
+        number = f"try_cast(trim({name}) as double)" if is_text else f"cast({name} as double)"
         if column == SCORE_REST:  # `beyond_float`, or in the same order
             whole = f"cast(try_cast(trim({name}) as bigint) as {_WIDE})"
             number = (
                 f"coalesce(cast({whole} - cast(cast({whole} as double) as {_WIDE}) as double), 0D)"
             )
-        turned = self.scanned.distance and column in (SCORE, SCORE_REST)
-        return f"(-{number})" if turned else number
+        is_reversed = self.scanned.distance and column in (SCORE, SCORE_REST)
+        return f"(-{number})" if is_reversed else number
 
 
 def open_input(
     source: Source, spark: SparkSession, find: Callable[[pl.LazyFrame], InputTable], role: str
 ) -> Input:
-    """Open a side; `find` finds its columns in an empty frame of the same columns.
+    """Open a Spark DataFrame or a path to Parquet, and unroll lists of documents.
 
-    Errors name the path of a side, if it has one.
+    Args:
+        source: the DataFrame or the path.
+        spark: the session.
+        find: finds the columns that are used in an empty frame of the same columns.
+        role: what errors call an input of another kind.
     """
     frame = source if is_spark_frame(source) else _parquet(source, spark, role)
     with spark_errors():
@@ -188,23 +175,23 @@ def open_input(
     elif scanned.grade is not None:
         column = quoted(scanned.mapping[RELEVANCE])
         frame = frame.selectExpr("*", f"double('{scanned.grade!r}') as {column}")
-    kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
+    opened = Input(frame, scanned)
     for canonical, column in scanned.mapping.items():
-        if canonical in TEXTS and kinds[column] not in _ID_TYPES:
+        if canonical in TEXTS and opened.types[column] not in _ID_TYPES:
             raise ColumnTypeError(
                 scanned.role,
                 column,
-                kinds[column],
+                opened.types[column],
                 "ids that every program writes alike (text, whole numbers, dates): "
                 "cast it to string in Spark, as you cast it on the other side",
             )
-    return Input(frame, scanned)
+    return opened
 
 
 def open_qrels(
     source: Source, spark: SparkSession, columns: Columns | None, relevance: float | None
 ) -> Input:
-    """Open judgments, as `open_judgments` does."""
+    """Open judgments, with columns and grades as `open_judgments` has them."""
     return open_input(
         source, spark, lambda frame: open_judgments(frame, columns, relevance=relevance), "qrels"
     )
@@ -241,16 +228,13 @@ def _as_polars(kind: DataType) -> pl.DataType:
 
 def refuse_row_order(input_: Input, ties: str, order: str) -> None:
     """Refuse an input that only the order of rows would order: rows have none on Spark."""
-    if order == "rows":
-        raise OptionError(
-            Option("order", "rows"),
-            " has no meaning on Spark, whose rows have no order: give them a rank.",
-        )
-    if ties == "as_given":
-        raise OptionError(
-            Option("ties", "as_given"),
-            " has no meaning on Spark, whose rows have no order: use 'doc_desc' or 'doc_asc'.",
-        )
+    for name, value, refused, advice in (
+        ("order", order, "rows", "give them a rank"),
+        ("ties", ties, "as_given", "use 'doc_desc' or 'doc_asc'"),
+    ):
+        if value == refused:
+            problem = f" has no meaning on Spark, whose rows have no order: {advice}."
+            raise OptionError(Option(name, refused), problem)
     if not {SCORE, RANK} & set(input_.scanned.mapping):
         raise OptionError(
             f"{input_.scanned.role} has neither a score nor a rank column, and rows have no order "
@@ -259,6 +243,7 @@ def refuse_row_order(input_: Input, ties: str, order: str) -> None:
 
 
 def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
+    """Open a path to Parquet on Spark; refuse anything else."""
     if not isinstance(source, str | os.PathLike):
         raise UnreadableInputError(
             f"the {role} {type(source).__name__}",
@@ -323,6 +308,10 @@ def _unroll(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFr
 
 
 def _refuse_unequal(packed: DataFrame, parts: Mapping[str, str], lists: Lists) -> None:
+    """Refuse rows whose lists, which are unrolled together, have different lengths.
+
+    `parts`: the columns of lists in the input, and their names in the packed frame.
+    """
     sizes = [f"if({part} is null, 0, size({part}))" for part in parts.values()]
     if len(sizes) == 1:
         return

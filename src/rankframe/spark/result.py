@@ -69,7 +69,7 @@ class SparkResult:
         return self._result.per_query
 
     def to_result(self) -> Result:
-        """Return the result with the values per query here, in byte order of query_id."""
+        """Return the result on this machine, with values per query in byte order of query_id."""
         return Result(
             self.summary, collect(self.per_query).sort(QUERY), self.ledger, self.slices,
             self.inputs, items=self.items,
@@ -100,7 +100,7 @@ class SparkResult:
                 write(name, getattr(self, name))
 
     def unpersist(self) -> None:
-        """Let the cluster forget the values; `per_query` is evaluated again if it is used."""
+        """Drop the values from the cluster; `per_query` is evaluated again if it is used."""
         self._kept.unpersist()
 
     def __repr__(self) -> str:
@@ -131,14 +131,14 @@ class SparkRun:
             self.frame.write.mode("overwrite" if overwrite else "error").parquet(place)
 
     def unpersist(self) -> None:
-        """Let the cluster forget the run; it is fused again if it is used."""
+        """Drop the run from the cluster; it is fused again if it is used."""
         self.kept.unpersist()
 
 
 def refuse_target(
     spark: SparkSession, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> str:
-    """Return the address of a result; refuse one where anything must not be replaced."""
+    """Return the address of a result; refuse an address whose content must not be replaced."""
     place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
     if not place:
         raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
@@ -158,7 +158,7 @@ def refuse_target(
 
 
 def _exists(spark: SparkSession, path: str) -> bool:
-    """Return whether Spark finds anything at an address of any kind."""
+    """Return whether Spark finds anything at an address."""
     try:
         with spark_errors():
             _ = spark.read.text(path).schema
@@ -171,6 +171,7 @@ def _exists(spark: SparkSession, path: str) -> bool:
 
 @contextmanager
 def _writing(place: str) -> Iterator[None]:
+    """Raise errors of Spark as errors about an output at this address."""
     try:
         with spark_errors():
             yield

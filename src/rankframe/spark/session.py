@@ -1,4 +1,4 @@
-"""Sessions of Spark: found or started, their settings, and what they give up on in one line."""
+"""Find or start sessions of Spark, change their settings, and raise their errors in one line."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ def find_session(spark: SparkSession | None, sources: Sequence[object]) -> Spark
 def start_session(
     master: str | None = None, *, progress: bool = False, log_level: str | None = None
 ) -> SparkSession:
-    """Start a session as the environment says, or with this master.
+    """Start a session with the settings of the environment, or with this master.
 
     `progress`: Spark shows on standard error how far its stages are.
     """
     load_pyspark()
-    from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     # Every core has a Python worker of its own.
@@ -61,19 +60,17 @@ def start_session(
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
+    except Exception as error:  # noqa: BLE001 (whatever Java says)
+        unreached = f"Spark does not reach its master, {master or 'the default'}."
         if "JAVA_GATEWAY_EXITED" in str(error):
             raise SparkError(_not_started(master)) from None
-        raise _reworded(error) from None
-    except Exception as error:  # noqa: BLE001 (whatever Java says)
         if "stopped SparkContext" in str(error):
-            raise SparkError(
-                f"Spark does not reach its master, {master or 'the default'}."
-            ) from None
+            raise SparkError(unreached) from None
         raise _reworded(error) from None
 
 
 def _not_started(master: str | None) -> str:
+    """Return the error text for a session that did not start."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=f"{home}/bin" if home else None):
         tried = f" with master {master!r}" if master else ""
@@ -85,7 +82,7 @@ def _not_started(master: str | None) -> str:
 
 
 def load_pyspark() -> None:
-    """Say what to install where pyspark is missing."""
+    """Import pyspark, or raise an error that says what to install."""
     try:
         import pyarrow  # noqa: F401, PLC0415
         import pyspark  # noqa: F401, PLC0415
@@ -95,7 +92,7 @@ def load_pyspark() -> None:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Raise errors of Spark in one line instead of a Java trace."""
+    """Raise errors of Spark as a `SparkError` of one line, instead of a Java trace."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 (pyspark brings it)
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -106,7 +103,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def first_row(frame: DataFrame) -> Sequence[Any]:
-    """Return the only row of an aggregation."""
+    """Run an aggregation on the cluster, and return its only row."""
     with spark_errors():
         return frame.collect()[0]
 
@@ -118,7 +115,7 @@ def collect(frame: Any) -> pl.DataFrame:
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL reads it."""
+    """Quote the name of a column for SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -144,6 +141,7 @@ def settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]
 
 
 def _reworded(error: Exception) -> SparkError:
+    """Return an error with the cause in one line, which a trace of Python or Java contains."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     message = lines[0] if lines else type(error).__name__
     # Of a failure in Python, what was raised stands last; of one in Java, its first cause does.

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from uuid import uuid4
 
 import polars as pl
 
 from rankframe.core.columns import QUERY
-from rankframe.core.errors import DuplicateError, RankframeError, naming_the_run
+from rankframe.core.errors import (
+    BadValueError,
+    DuplicateError,
+    RankframeError,
+    SparkError,
+    naming_the_run,
+)
+from rankframe.core.messages import number_of
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation, RunEvaluation
 from rankframe.engine.plan import metric_values
@@ -33,27 +40,25 @@ if TYPE_CHECKING:
 # The kind of a row of an answer: values (of a query, as a rule), sums to merge with other
 # partitions, or a problem.
 VALUES, SUMS, PROBLEM = 0, 1, 2
-# The column of the rows that executors are sent that says of which side they are.
+# The column of the rows that executors are sent that says which input a row is from.
 SIDE: Final = "side"
 _ROWS_AT_ONCE = 100_000  # of an answer: its strings stay far below what an Arrow array can hold
 _METRICS_AT_ONCE = 4  # of sums: up to half a megabyte a metric and slice, twice for some
 
-# What is wrong with an input: "is" says how, the rest what is needed to raise the error.
-Problem = dict[str, Any]
 # Which sums these are: counts (None), of a slice the metrics from a place on, or of a run.
-SumsKey = tuple[SliceKey, int] | int | None
-Function = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+SumsKey: TypeAlias = tuple[SliceKey, int] | int | None
+Function: TypeAlias = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class SentSide(NamedTuple):
-    """Hold an input whose rows are sent to executors."""
+    """Describe an input whose rows are sent to executors."""
 
     # what errors call it
     role: str
-    # canonical column → column of the rows that are sent
-    columns: Mapping[str, str]
-    # the name of the run that it is, where there are several
-    run: str | None = None
+    # the columns that it has
+    columns: Sequence[str]
+    # what errors call the run that it is, where there are several runs
+    run: str = ""
 
 
 class Answer(NamedTuple):
@@ -63,12 +68,24 @@ class Answer(NamedTuple):
     sums: Iterable[tuple[SumsKey, Any]] = ()
 
 
-class Work(Protocol):
-    """Something that is done with every partition."""
+@dataclass(frozen=True)
+class Problem:
+    """Describe what is wrong with a partition, so that the driver can raise an error."""
 
-    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
-        """Process the rows of each input, which come in any order, and return the result."""
-        ...
+    # the kind of problem, the number of the input, the number of the rule: the least is raised
+    order: tuple[int, ...]
+    # the error; or what makes it from the count of rows in all partitions, of which these are some
+    error: RankframeError | partial[Any]
+    count: int = 0
+    # what errors call the run that has these rows, where there are several runs
+    run: str = ""
+
+
+# The kinds of problems, the worst first.
+OTHER_VERSIONS, BAD_VALUE, DUPLICATES, REFUSED, FAILED = range(5)
+
+# Processes the rows of each input, which come in any order.
+Work: TypeAlias = Callable[[Sequence[pl.DataFrame]], Answer]
 
 
 @dataclass(frozen=True)
@@ -82,44 +99,37 @@ class Task:
     number: str = field(default_factory=lambda: uuid4().hex)
 
 
-@dataclass(frozen=True)
-class EvaluatePartition:
-    """Evaluate a partition."""
+def evaluate_partition(
+    evaluation: Evaluation, roles: Sequence[str], frames: Sequence[pl.DataFrame]
+) -> Answer:
+    """Return values per query, and the accumulator in parts of a few megabytes.
 
-    evaluation: Evaluation
-    # the roles of the sides, in order
-    roles: tuple[str, ...]
-
-    def answer(self, frames: Sequence[pl.DataFrame]) -> Answer:
-        """Return values per query, and the accumulator in parts of a few megabytes.
-
-        (The JVM takes larger rows, but not many of them.)
-        """
-        left, right = frames[0], frames[-1]
-        evaluation = self.evaluation
-        if isinstance(evaluation, RunEvaluation) and evaluation.retrieved is not None:
-            by_role = dict(zip(self.roles, frames, strict=True))
-            sides = (by_role.get(role) for role in ("qrels", "train", "reference"))
-            tables = [None if side is None else part_of(side, "qrels") for side in sides]
-            left, right = combine_sides(*tables).frame.collect(), by_role["run"]
-        unit = getattr(evaluation.policies, "unit", None)
-        if unit is not None:
-            right = run_part(right, unit).frame.collect()
-        accumulator = evaluation.evaluate_partition(left, right)
-        sums: list[tuple[SumsKey, Any]] = [(None, accumulator.counts)]
-        for key, of_slice in accumulator.slices.items():
-            parts = of_slice.split(_METRICS_AT_ONCE)
-            sums += [((key, part.first), part) for part in parts]
-        return Answer(metric_values(accumulator.join()), sums)
+    The JVM takes larger rows, but not many of them.
+    """
+    left, right = frames[0], frames[-1]
+    if isinstance(evaluation, RunEvaluation) and evaluation.retrieved is not None:
+        by_role = dict(zip(roles, frames, strict=True))
+        right = by_role.pop("run")
+        tables = {role: part_of(frame, "qrels") for role, frame in by_role.items()}
+        left = combine_sides(*map(tables.get, ("qrels", "train", "reference"))).frame.collect()
+    unit = getattr(evaluation.policies, "unit", None)
+    if unit is not None:
+        right = run_part(right, unit).frame.collect()
+    accumulator = evaluation.evaluate_partition(left, right)
+    sums: list[tuple[SumsKey, Any]] = [(None, accumulator.counts)]
+    for key, of_slice in accumulator.slices.items():
+        sums += [((key, part.first), part) for part in of_slice.split(_METRICS_AT_ONCE)]
+    return Answer(metric_values(accumulator.join()), sums)
 
 
-def run_part(frame: pl.DataFrame, unit: Any, name: str | None = None) -> InputTable:
-    """Return a partition's rows of a run as an input, rolled up if documents belong to units."""
+def run_part(frame: pl.DataFrame, unit: Any, run: str = "") -> InputTable:
+    """Return a partition's rows of a run as an input, rolled up if documents belong to units.
+
+    `run`: what errors call the run, where there are several.
+    """
     part = part_of(frame, "run")
-    if unit is None:
-        return part
-    with nullcontext() if name is None else naming_the_run(repr(name)):
-        return in_units(part, unit)
+    with naming_the_run(run):
+        return part if unit is None else in_units(part, unit)
 
 
 def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
@@ -159,8 +169,7 @@ def on_executors(
             except ImportError:
                 found[name] = None
         if found != versions:
-            problem = pickle.dumps((None, {"is": "versions", "found": found}))
-            row = {"kind": 2, "rest": problem}
+            row = {"kind": 2, "rest": pickle.dumps((None, found))}
             yield pa.RecordBatch.from_pylist([row], schema=schema)
             return
         worker = importlib.import_module("rankframe.spark.worker")
@@ -177,10 +186,10 @@ def work_on_partition(
     frames = _split_sides(batches, task.sides)
     if not frames:
         return
-    problems = _broken_rules(task.sides, frames)
+    problems = list(_broken_rules(task.sides, frames))
     if not problems:
         try:
-            values, sums = task.work.answer(frames)
+            values, sums = task.work(frames)
             if values is not None:
                 yield from _value_rows(values, schema)
             yield from (_answer_row(schema, SUMS, key, content) for key, content in sums)
@@ -192,7 +201,7 @@ def work_on_partition(
 def _split_sides(
     batches: Iterable[pa.RecordBatch], sides: Sequence[SentSide]
 ) -> list[pl.DataFrame]:
-    """Return the rows of each input with our column names, or nothing without rows."""
+    """Return the rows of each input with its own columns, or nothing without rows."""
     import pyarrow as pa  # noqa: PLC0415
 
     filled = [batch for batch in batches if batch.num_rows]
@@ -201,72 +210,59 @@ def _split_sides(
     rows = pl.DataFrame(pa.Table.from_batches(filled)).rechunk()
     del filled
     return [
-        rows.filter(pl.col(SIDE) == number).select(
-            pl.col(sent).alias(column) for column, sent in side.columns.items()
-        )
+        rows.filter(pl.col(SIDE) == number).select(side.columns)
         for number, side in enumerate(sides)
     ]
 
 
-def _broken_rules(sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]) -> list[Problem]:
-    """Return the first rule that rows of each input break."""
-    problems: list[Problem] = []
+def _broken_rules(sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]) -> Iterator[Problem]:
+    """Yield a problem for each input with rows that break a rule: the first of these rules."""
     for number, (side, frame) in enumerate(zip(sides, frames, strict=True)):
         _, broken = first_broken(frame.lazy())
         if broken is not None:
             rule = broken.rule
             row = frame.filter(rule.broken).row(0, named=True)
-            problems.append(
-                {"is": "bad", "order": (number, broken.place), "count": broken.rows,
-                 "example": ", ".join(quoted_keys(row, rule.column)),
-                 "role": side.role, "problem": rule.problem, "advice": rule.advice,
-                 **_run_name(side)}
-            )  # fmt: skip
-    return problems
+            example = ", ".join(quoted_keys(row, rule.column))
+            error = partial(
+                BadValueError, side.role, rule.problem, example=example, advice=rule.advice
+            )
+            yield Problem((BAD_VALUE, number, broken.place), error, broken.rows, side.run)
 
 
 def _problem(
     error: Exception, sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]
 ) -> Problem:
-    """Return what an error says, for the driver to raise of the whole input."""
+    """Turn an error of a partition into a problem, which the driver raises for the whole input."""
     if isinstance(error, DuplicateError):
-        number = next(
-            number
+        number, side = next(
+            (number, side)
             for number, side in enumerate(sides)
-            if side.role == error.role and (side.run is None or repr(side.run) == error.run)
+            if side.role == error.role and side.run in ("", error.run)
         )
-        return {"is": "duplicates", "order": (number,), "role": error.role, "count": error.count,
-                "example": error.example, **_run_name(sides[number])}  # fmt: skip
+        of_all = partial(DuplicateError, error.role, example=error.example, rows=[])
+        return Problem((DUPLICATES, number), of_all, error.count, side.run)
     if isinstance(error, RankframeError):
-        return {"is": "error", "error": error}
+        return Problem((REFUSED,), error)
     queries = pl.concat([frame[QUERY] for frame in frames])
-    return {"is": "failed", "message": f"{type(error).__name__}: {error}",
-            "query": queries.min(), "queries": queries.n_unique()}  # fmt: skip
-
-
-def _run_name(side: SentSide) -> Problem:
-    return {} if side.run is None else {"run": repr(side.run)}
+    count = number_of(queries.n_unique(), "query")
+    failed = f"failed: {type(error).__name__}: {error}"
+    message = f"a partition with {count}, one of them {queries.min()!r}, {failed}"
+    return Problem((FAILED,), SparkError(message))
 
 
 def _value_rows(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Return values as rows of the answer."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    for rows in values.iter_slices(_ROWS_AT_ONCE):  # allowed: many rows at a time
+    """Yield values as rows of the answer."""
+    numbered = values.rename(dict(zip(values.columns, schema.names[1:-1], strict=True)))
+    kind, rest = pl.lit(VALUES, pl.Int8), pl.lit(None, pl.Binary)
+    rows = numbered.select(kind.alias("kind"), pl.all(), rest.alias("rest"))
+    for part in rows.iter_slices(_ROWS_AT_ONCE):  # allowed: many rows at a time
         # Spark takes plain strings only, not the views that polars has.
-        table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
-        kind = pa.repeat(pa.scalar(VALUES, pa.int8()), rows.height)
-        rest = pa.nulls(rows.height, pa.binary())
-        yield from (
-            pa.Table.from_arrays([kind, *table.columns, rest], names=schema.names)
-            .cast(schema)
-            .combine_chunks()
-            .to_batches()
-        )
+        table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+        yield from table.cast(schema).combine_chunks().to_batches()
 
 
 def _answer_row(schema: pa.Schema, kind: int, key: SumsKey, content: Any) -> pa.RecordBatch:
-    """Return something else than values as a row of the answer."""
+    """Return sums or a problem as a row of the answer."""
     import pyarrow as pa  # noqa: PLC0415
 
     rest = pickle.dumps((key, content), protocol=5)
@@ -278,42 +274,29 @@ def _answer_row(schema: pa.Schema, kind: int, key: SumsKey, content: Any) -> pa.
 def merge_sums(
     payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merge the sums of several partitions, slice by slice; problems stay as they are.
+    """Merge the sums of several partitions by key; problems are passed on.
 
-    In the last round, the payload says which intervals are drawn.
+    The payload of the last round says which intervals to compute.
     """
     sums: dict[SumsKey, Any] = {}
     for batch in batches:
-        for kind, rest in zip(batch["kind"].to_pylist(), batch["rest"].to_pylist(), strict=True):
-            key, part = pickle.loads(rest)  # noqa: S301 (an executor of ours sent it)
-            if kind == PROBLEM:
+        for row in batch.to_pylist():
+            key, part = pickle.loads(row["rest"])  # noqa: S301 (an executor of ours sent it)
+            if row["kind"] == PROBLEM:
                 yield _answer_row(schema, PROBLEM, key, part)
             else:
                 sums[key] = sums[key].merge(part) if key in sums else part
     last_round = pickle.loads(payload) if payload else None  # noqa: S301 (the driver sent it)
-    for key, merged in sums.items():
-        part = merged
+    for key, part in sums.items():
+        merged = part
         if last_round is not None and isinstance(key, tuple):
             metrics, intervals, kept = last_round
             keep = _needed_by_gaps(part, kept.get(key[0][0], ()))
-            part = part.finish(metrics, intervals, keep)
-        yield _answer_row(schema, SUMS, key, part)
+            merged = part.finish(metrics, intervals, keep)
+        yield _answer_row(schema, SUMS, key, merged)
 
 
 def _needed_by_gaps(part: SliceSums, kept: Collection[int]) -> set[int]:
-    """Return the metrics whose gaps are computed here: none if there are too few queries."""
+    """Return the metrics whose replicates gaps need: those with enough queries in this slice."""
     enough = {place for place, sums in enumerate(part.sums, part.first) if sums.queries >= SMALL}
     return enough & set(kept)
-
-
-def read_answers(rows: Iterable[Sequence[Any]]) -> tuple[list[tuple[SumsKey, Any]], list[Problem]]:
-    """Read answers on the driver: all sums and errors."""
-    sums: list[tuple[SumsKey, Any]] = []
-    problems: list[Problem] = []
-    for row in rows:
-        key, content = pickle.loads(row[-1])  # noqa: S301 (an executor of ours sent it)
-        if row[0] == PROBLEM:
-            problems.append(content)
-        else:
-            sums.append((key, content))
-    return sums, problems

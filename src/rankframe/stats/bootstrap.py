@@ -63,7 +63,7 @@ def hash_ids(ids: pl.Series) -> Hashes:
 
 
 def mix_bits(numbers: Hashes) -> Hashes:
-    """Turn numbers that differ anywhere into numbers that look random (splitmix64)."""
+    """Hash 64-bit numbers, so that numbers which differ in one bit look unrelated (splitmix64)."""
     numbers = numbers + _GOLDEN
     numbers ^= numbers >> np.uint64(30)
     numbers *= np.uint64(0xBF58_476D_1CE4_E5B9)
@@ -111,7 +111,7 @@ class BootstrapBuckets:
         return cls(shift or 0, keys, whole)._coarsened(limit)
 
     def merge(self, other: BootstrapBuckets, limit: int = MOST_BUCKETS) -> BootstrapBuckets:
-        """Add the sums of other queries."""
+        """Return the sums of these and of other queries."""
         shift = max(self.shift, other.shift)
         keys = [side.keys >> np.uint64(shift - side.shift) for side in (self, other)]
         if np.array_equal(keys[0], keys[1]):
@@ -125,7 +125,7 @@ class BootstrapBuckets:
         return BootstrapBuckets(shift, merged, sums)._coarsened(limit)
 
     def only(self, names: Collection[str]) -> BootstrapBuckets:
-        """Keep the sums of these values alone."""
+        """Keep only the sums of these values."""
         kept = {*names, _QUERIES[0]}
         return replace(self, sums={key: part for key, part in self.sums.items() if key[0] in kept})
 
@@ -145,6 +145,7 @@ class BootstrapBuckets:
         return self.keys << np.uint64(self.shift)
 
     def _sum(self, key: tuple[str, int]) -> Ints:
+        """Return the sums of a value in one unit; an absent key has sums of 0."""
         return self.sums[key] if key in self.sums else np.zeros(len(self.keys), np.int64)
 
     def _coarsened(self, limit: int) -> BootstrapBuckets:
@@ -165,9 +166,9 @@ class BootstrapBuckets:
 
 
 def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
-    """Return how many trailing bits do not matter if one more bit would make too many buckets.
+    """Return how many trailing bits of hashes to drop, without sorting; None where queries are few.
 
-    That is known without sorting where queries are many; else None.
+    One more bit would make more buckets than the limit.
     """
     bits = limit.bit_length() - 1
     if not 4 * limit < len(hashes) <= _MOST_SUMMED:

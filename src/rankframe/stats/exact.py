@@ -81,8 +81,6 @@ def exact_sum(numbers: Floats) -> Exact:
     >>> float(exact_sum(np.array([1e100, 1.0, -1e100])))
     1.0
     """
-    if moments := _moments_of_shares(numbers, squares=False):
-        return moments[0]
     finite = np.isfinite(numbers)
     if finite.all():
         starts = range(0, len(numbers), _AT_ONCE)
@@ -113,7 +111,7 @@ def exact_moments(numbers: Floats) -> tuple[Exact, Exact]:
     >>> [float(total) for total in exact_moments(np.array([0.5, 0.25]))]
     [0.75, 0.3125]
     """
-    if moments := _moments_of_shares(numbers, squares=True):
+    if moments := _moments_of_shares(numbers):
         return moments
     product, lost = exact_products(numbers, numbers)
     return exact_sum(numbers), exact_sum(product) + exact_sum(lost)
@@ -129,14 +127,15 @@ def exact_products(numbers: Floats, factors: Floats) -> tuple[Floats, Floats]:
 
 
 def _halved(numbers: Floats) -> tuple[Floats, Floats]:
+    """Split numbers into two halves of their digits, whose products are exact (Veltkamp)."""
     with np.errstate(over="ignore", invalid="ignore"):
         large = numbers * (2.0 ** (_HALF_BITS + 1) + 1)
         high = large - (large - numbers)
         return high, numbers - high
 
 
-def _moments_of_shares(numbers: Floats, *, squares: bool) -> tuple[Exact, Exact] | None:
-    """Add up numbers in [0, 1], and optionally their squares, digit by digit.
+def _moments_of_shares(numbers: Floats) -> tuple[Exact, Exact] | None:
+    """Add up numbers in [0, 1], and their squares, digit by digit.
 
     Sums of digits, and of products of two digits, are whole numbers that floats hold exactly.
     Returns None where a number is not in [0, 1], or has too many digits.
@@ -154,8 +153,7 @@ def _moments_of_shares(numbers: Floats, *, squares: bool) -> tuple[Exact, Exact]
         if rest.any():
             return None
         total += _from_digits(digits.sum(axis=1))
-        if squares:
-            square += _from_digits(map(_from_digits, digits @ digits.T))
+        square += _from_digits(map(_from_digits, digits @ digits.T))
     unit = _SCALE_BITS - _DIGITS * _DIGIT_BITS
     return Exact(total << unit), Exact(square << unit - _DIGITS * _DIGIT_BITS)
 

@@ -104,7 +104,7 @@ class GapChange:
         return (self.least(chance), self.most(chance)) if self.known else None
 
     def least(self, chance: float) -> float:
-        """Return the lower bound with this chance."""
+        """Return the lower confidence bound: `chance` is the one-sided confidence level."""
         return _beyond(self._lowered - t_quantile(chance, self.freedom) * self.errors)
 
     def most(self, chance: float) -> float:
@@ -127,14 +127,16 @@ class GapChange:
 
     @property
     def _lowered(self) -> Floats:
+        """Return the values less a bias that raises them."""
         return self.values - max(self.bias, 0.0)
 
     @property
     def _raised(self) -> Floats:
+        """Return the values less a bias that lowers them."""
         return self.values - min(self.bias, 0.0)
 
     def _chance(self, apart: Floats, at_zero: float) -> float:
-        """Return the chance that all but a few are so many errors above 0.
+        """Return the one-sided p value of distances from 0, each with its error: all but a few.
 
         `at_zero` is the score of a distance of 0 without an error.
         """
@@ -196,7 +198,7 @@ def gap_change(
     slack = _ROUNDING * float(np.abs(means).max())
 
     def change(values: Floats, first: Floats | float, second: Floats | float) -> GapChange:
-        """Describe values that move by so much with the first gap, and with the second."""
+        """Return the change with these values, which rise by `first` and `second` with the gaps."""
         a, b = first * weights[0], second * weights[1]
         squares = (
             a**2 * covariances[:, 0, 0]

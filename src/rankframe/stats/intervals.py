@@ -21,7 +21,7 @@ _SERIES_FROM = 1_000  # degrees of freedom from which five terms of the series a
 
 @cache
 def t_quantile(chance: float, freedom: int) -> float:
-    """Return the number that Student's t stays below with this probability.
+    """Return a quantile of Student's t: the number that t stays below with this probability.
 
     Exact to about 1e-16 / min(chance, 1 − chance), relative to itself.
 
@@ -159,7 +159,7 @@ class OrderedValues:
         return cls((np.unique(values + 0.0, return_counts=True),))  # -0.0 is 0.0
 
     def merge(self, other: OrderedValues) -> OrderedValues:
-        """Add the values of other queries."""
+        """Return the values of these and of other queries."""
         return OrderedValues(self.parts + other.parts)
 
     @cached_property
@@ -194,7 +194,7 @@ class OrderedValues:
         return low + (high - low) * (above - first)
 
     def interval(self, level: float, confidence: float) -> tuple[float, float] | None:
-        """Return the values between which the quantile of the population is."""
+        """Return the confidence interval of a quantile: two of the values, or None with too few."""
         places = find_quantile_ranks(len(self), level, confidence)
         return None if places is None else (self.place(places[0]), self.place(places[1]))
 

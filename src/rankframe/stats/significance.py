@@ -41,6 +41,7 @@ from rankframe.stats.paired import (
 
 
 def _holm(p_values: Floats) -> Floats:
+    """Adjust p values by Holm's step-down method."""
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
@@ -48,6 +49,7 @@ def _holm(p_values: Floats) -> Floats:
 
 
 def _benjamini_hochberg(p_values: Floats) -> Floats:
+    """Adjust p values by the method of Benjamini and Hochberg."""
     from scipy.stats import false_discovery_control  # noqa: PLC0415
 
     return false_discovery_control(p_values, method="bh")
@@ -113,7 +115,7 @@ class Draws:
 
     @cached_property
     def buckets(self) -> QueryBuckets:
-        """Return the buckets of queries that are drawn."""
+        """Return the buckets that queries are in, which are drawn instead of queries."""
         return QueryBuckets(self.hashes, self.most_buckets)
 
 
@@ -136,7 +138,7 @@ class SignificanceTest:
 
 
 def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> TestFunction:
-    """Turn a test of one metric and one pair, which does not draw, into one of many."""
+    """Turn a test of one metric and one pair of systems into a test of many; it does not draw."""
 
     @wraps(function)
     def p_values(metrics: Sequence[PairedValues], pairs: Sequence[Pair], _draws: Draws) -> PValues:
@@ -203,6 +205,7 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
     buckets, count = draws.buckets, draws.permutations
     swaps = [_Swap.from_values(paired, pair, buckets) for paired in metrics for pair in pairs]
     columns = np.column_stack([part for swap in swaps for part in swap.moved])
+    ends = np.cumsum([len(swap.moved) for swap in swaps])
     extreme = np.zeros(len(swaps), np.int64)
     for first in range(0, count, _AT_ONCE):
         replicates = min(_AT_ONCE, count - first)
@@ -210,11 +213,8 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
         sums = weighted_sums(
             buckets.origins, columns, coins, replicates=replicates, seed=draws.seed
         )
-        column = 0
-        for number, swap in enumerate(swaps):
-            width = len(swap.moved)
-            extreme[number] += swap.count_extreme(sums[:, column : column + width])
-            column += width
+        of_swaps = zip(swaps, np.split(sums, ends[:-1], axis=1), strict=True)
+        extreme += [swap.count_extreme(moved) for swap, moved in of_swaps]
     p_values = [
         None if swap.undefined else float((extremes + 1) / (count + 1))
         for swap, extremes in zip(swaps, extreme.tolist(), strict=True)
@@ -236,6 +236,7 @@ class _Swap:
 
     @classmethod
     def from_values(cls, paired: PairedValues, pair: Pair, buckets: QueryBuckets) -> _Swap:
+        """Add up the values of two systems in each bucket."""
         baseline, system = pair
         parts = [paired.above] if paired.common else [paired.above, paired.below]
         moved = list(buckets.sums([part[system] - part[baseline] for part in parts]).T)

@@ -76,6 +76,7 @@ class Check:
 
     @property
     def _only_rounding(self) -> bool:
+        """Tell whether all lines that differ are of measures that round levels of recall."""
         rounding = pl.any_horizontal(
             pl.col(_MEASURE).str.starts_with(name) for name in _ROUNDED_OTHERWISE
         )
@@ -120,7 +121,7 @@ def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def find_measures(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
-    """Return the measures of these lines in the syntax of -m.
+    """Return the measures of the lines of an output, as -m takes them.
 
     Unknown measures, and measures of other kinds of judgments, are left out.
     """
@@ -138,6 +139,7 @@ def find_measures(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list
 
 
 def _measure_of(label: str) -> str | None:
+    """Return the -m argument for lines with this label, or None if there are no such lines."""
     written = format_measure(label)
     try:
         lines = make_lines(parse_measures([written] if written else []))
@@ -147,7 +149,7 @@ def _measure_of(label: str) -> str | None:
 
 
 def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
-    """Compare every line of an output whose measure was evaluated."""
+    """Compare the lines of an output with a result, of all measures that were evaluated."""
     lines = {line.label: line for line in result.lines}
     values = result.values
     places = values.select(QUERY).with_row_index(_PLACE)
@@ -175,7 +177,7 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
 def _beside(
     rows: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
-    """Add the text of rankframe to the lines of one measure: null where it has no such line."""
+    """Add what rankframe prints to the lines of one measure: null where it prints no such line."""
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
     if line.measure.per_query and place.null_count() < len(place):

@@ -17,7 +17,6 @@ from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.options import Intervals, Policies
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
-from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import Columns, Source, describe, refuse_absent_columns
 from rankframe.metrics import REGISTRY
@@ -36,7 +35,6 @@ from rankframe.trec_eval.measures import (
     Line,
     RelFormat,
     UnknownMeasureError,
-    has_gains,
     make_lines,
     parse_measures,
     refuse_other_judgments,
@@ -56,7 +54,7 @@ class NothingInCommonError(RankframeError):
 
 @dataclass(frozen=True)
 class TrecOptions:
-    """trec_eval's options, checked."""
+    """Hold trec_eval's options, and refuse values that trec_eval would not take."""
 
     # -c: average over all judged queries
     complete: bool = False
@@ -87,7 +85,7 @@ class TrecOptions:
 
     @property
     def policies(self) -> Policies:
-        """Return the policies that do the same."""
+        """Return rankframe's policies for these options."""
         return Policies(
             rel=max(self.level, 0),
             missing="zero" if self.complete else "skip",
@@ -151,15 +149,12 @@ def evaluate_trec(
     kind = options.rel_format
     requests = parse_measures(DEFAULTS[kind] if measures is None else measures)
     refuse_other_judgments(requests, kind)
-    # Wrong measures are refused before anything is read, unless they need the grades.
-    make_lines({name: params for name, params in requests.items() if not has_gains({name: params})})
+    lines = make_lines(requests, collection=options.collection)
     if kind != "qrels" and relevance is not None:
         raise OptionError(f"--relevance: lines of -R {kind} have levels.")
     judgments = open_trec_judgments(qrels, columns, relevance) if kind == "qrels" else None
     documents, run_id = open_trec_run(run, columns)
     refuse_absent_columns(columns, *([] if judgments is None else [judgments]), documents)
-    grades = _grades(judgments) if judgments is not None and has_gains(requests) else ()
-    lines = make_lines(requests, collection=options.collection, grades=grades)
     try:
         if judgments is None:
             values, judged, missing = _group_values(qrels, documents, lines, options)
@@ -179,7 +174,7 @@ def evaluate_trec(
 def _values(
     judgments: InputTable, documents: InputTable, lines: Sequence[Line], options: TrecOptions
 ) -> tuple[pl.DataFrame, int, int]:
-    """Return values by query, and the numbers of judged queries, and of those the run lacks."""
+    """Return values by query, the number of judged queries, and how many of them the run lacks."""
     if options.deepest == 0:
         documents = rename_documents(documents)
     metrics = _metrics(lines, options.level)
@@ -193,7 +188,7 @@ def _values(
 def _group_values(
     qrels: Source, documents: InputTable, lines: Sequence[Line], options: TrecOptions
 ) -> tuple[pl.DataFrame, int, int]:
-    """Return values by query and these counts for preferences, or grades of several people."""
+    """Return the same for judgments in groups: preferences, or grades by several people."""
     assert options.rel_format != "qrels"
     rows = read_groups(qrels, options.rel_format)
     if options.rel_format == "qrels_jg":
@@ -217,7 +212,7 @@ def exit_code(error: Exception) -> int:
 
 
 def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:
-    """Return the metrics behind lines, each label once."""
+    """Return the metrics that lines are printed from, each label once."""
     metrics = {metric.label: metric for line in lines for metric in line.metrics}
     definition = REGISTRY["num_retrieved"]
     metrics[RETRIEVED] = Metric(RETRIEVED, definition.average, definition)
@@ -242,11 +237,3 @@ def _refuse_relevant_unjudged(level: int, values: pl.DataFrame) -> None:
             "all) as relevant in some measures and not in others. -l 0 counts every judged "
             "document; with -J, unjudged ones are dropped."
         )
-
-
-def _grades(judgments: InputTable) -> list[float]:
-    grades = judgments.frame.select(pl.col(RELEVANCE).drop_nulls().unique().sort())
-    try:
-        return grades.collect()[RELEVANCE].to_list()
-    except READ_ERRORS:
-        return []  # the evaluation reads them again and refuses them

@@ -20,7 +20,6 @@ from rankframe.metrics.gain import discounted
 from rankframe.metrics.names import Metric
 from rankframe.metrics.order import iprec
 from rankframe.metrics.parts import constant, power, where
-from rankframe.metrics.trec import rndcg
 from rankframe.trec_eval.groups import PREFERENCE_VALUES
 
 # How a line's value is printed: with four decimals, as a whole number, or in a way of its own.
@@ -102,17 +101,19 @@ class _Request:
     measure: Measure
     params: str = ""
     collection: int = 0
-    grades: Sequence[float] = ()
 
     @property
     def label(self) -> str:
+        """Return the label of the line."""
         return f"{self.measure.name}_{self.params}" if self.params else self.measure.name
 
     def error(self, problem: object) -> OptionError:
+        """Return an error that quotes the request."""
         dot = "." if self.params else ""
         return OptionError(f"-m {self.measure.name}{dot}{self.params}: {problem}")
 
     def metric(self, label: str | None = None, **params: Any) -> Metric:
+        """Return the measure's metric with these parameters; refuse invalid ones."""
         definition = REGISTRY[self.measure.metric or ""]
         average = self.measure.average or definition.average
         metric = Metric(label or self.label, average, definition, params)
@@ -123,9 +124,11 @@ class _Request:
         return metric
 
     def line(self, *metrics: Metric, label: str | None = None, depth: int = 0) -> Line:
+        """Return the line of these metrics."""
         return Line(label or self.label, self.measure, metrics, depth)
 
     def numbers(self, count: int | None = None) -> list[float]:
+        """Parse numbers with commas between them, as many as `count` says."""
         try:
             numbers = [float(part) for part in self.params.split(",")]
         except ValueError:
@@ -137,6 +140,7 @@ class _Request:
         return numbers
 
     def pairs(self) -> dict[str, float]:
+        """Parse NAME=NUMBER, with commas between them."""
         pairs = {}
         for part in self.params.split(","):
             key, equals, value = part.partition("=")
@@ -148,6 +152,7 @@ class _Request:
 
 
 def _one_a_number(measure: Measure, params: str) -> list[Line]:
+    """Make a line for each cutoff or point: -m P.5,10."""
     request = _Request(measure, params)
     numbers: Sequence[float] = request.numbers() if params else measure.defaults
     if measure.takes == "cutoffs":
@@ -161,10 +166,12 @@ def _one_a_number(measure: Measure, params: str) -> list[Line]:
 
 
 def _plain(request: _Request) -> Line:
+    """Make the line of a measure without parameters."""
     return request.line(*([request.metric()] if request.measure.metric else []))
 
 
 def _relstring(request: _Request) -> Line:
+    """Make the line with the grades of the first documents: -m relstring.20."""
     depth = max(int(request.numbers(1)[0]), 0) if request.params else 10
     grade, place = pl.col(RELEVANCE), pl.col(RANK) - 1
     zero, last = CODES.index("0"), len(CODES) - 1
@@ -178,16 +185,18 @@ def _relstring(request: _Request) -> Line:
 
 
 def _numbered(request: _Request) -> Line:
-    """-m utility.1,-1,0,0: numbers that set parameters, whose names have commas between them."""
+    """Make the line of a measure whose numbers set parameters: -m utility.1,-1,0,0."""
     names = request.measure.sets.split(",")
-    numbers = request.numbers(len(names)) if request.params else request.measure.defaults
-    params: dict[str, Any] = dict(zip(names, numbers, strict=True))
+    params: dict[str, Any] = {}
+    if request.params:
+        params = dict(zip(names, request.numbers(len(names)), strict=True))
     if request.measure.name == "utility":
         params["collection"] = request.collection
     return request.line(request.metric(**params))
 
 
 def _eleven_point(request: _Request) -> Line:
+    """Make the line of mean interpolated precision at levels of recall: -m 11pt_avg.0.5,1."""
     if not request.params:
         return _plain(request)
     points = request.numbers()
@@ -199,54 +208,33 @@ def _eleven_point(request: _Request) -> Line:
     return request.line(Metric(request.label, expression=mean))
 
 
-def _rndcg(request: _Request) -> Line:
-    # The level plays no part in it, but if nothing reaches the level, trec_eval prints 0.
-    value = pl.when(pl.col("relevant").any()).then(rndcg()).otherwise(0.0)
-    return request.line(Metric(request.label, expression=value))
-
-
 def _gained(request: _Request) -> Line:
-    """-m ndcg.1=3,2=9: gains of some grades; other grades are their own gain."""
+    """Make the line of a measure with gains of some grades: -m ndcg.1=3,2=9.
+
+    Other grades are their own gain.
+
+    Gains may fall as grades rise. The ideal list has the documents of the largest gain first, and
+    none without gain.
+    """
     if not request.params:
         return _plain(request)
-    gains = {grade: grade for grade in request.grades if grade >= 0}
-    for grade, gain in request.pairs().items():
-        if not grade.isdigit():
-            raise request.error(f"{grade!r} is no grade: gains read 1=3,2=9.")
-        gains[float(grade)] = gain
-    in_order = [gains[grade] for grade in sorted(gains)]
-    if in_order == sorted(in_order) and not any(gains[g] for g in gains if g == 0):
-        return request.line(request.metric(gain=gains))
-    return request.line(Metric(request.label, expression=_freely_gained(request, gains)))
-
-
-def _freely_gained(request: _Request, gains: Mapping[float, float]) -> pl.Expr:
-    """Return a measure with gains that fall with the grade, are negative, or belong to grade 0.
-
-    The ideal list has the documents of the largest gain first, and none without gain.
-    """
+    gains: dict[float, float] = {}
+    for level, gain in request.pairs().items():
+        if not level.isdigit():
+            raise request.error(f"{level!r} is no grade: gains read 1=3,2=9.")
+        gains[float(level)] = gain
     grade = pl.col(RELEVANCE)
-    gain = grade.replace_strict(
-        list(gains), list(gains.values()), default=0.0, return_dtype=pl.Float64
-    )
-    reached = where(pl.col(RANK).is_not_null(), discounted(gain, RANK, "log2")).sum()
-    if request.measure.name == "dcg":
-        return reached
-    counts = {level: (grade == level).sum().cast(pl.Int64) for level in gains}
-    ideal = pl.lit(0.0)
-    before = pl.lit(0, pl.Int64)
-    for level in sorted((g for g in gains if gains[g] > 0), key=lambda g: (-gains[g], -g)):
-        # The ideal rank is by grade; here, documents of larger gains come before it.
-        place = pl.col("ideal_rank") - (grade > level).sum().cast(pl.Int64) + before
-        ideal = ideal + where(grade == level, gains[level] / (place + 1).log(2)).sum()
-        before = before + counts[level]
-    if request.measure.name == "ideal_dcg":
-        return ideal
-    return pl.when(ideal > 0).then(reached / ideal).otherwise(0.0)
+    gain = pl.when(grade >= 0).then(grade.replace(gains)).otherwise(0.0)
+    dcg = where(pl.col(RANK).is_not_null(), discounted(gain, RANK)).sum()
+    best = gain.filter(gain > 0).sort(descending=True)
+    ideal = (best / (pl.int_range(best.len()) + 2).log(2)).sum()
+    ndcg = pl.when(ideal > 0).then(dcg / ideal).otherwise(0.0)
+    values = {"dcg": dcg, "ideal_dcg": ideal, "ndcg": ndcg}
+    return request.line(Metric(request.label, expression=values[request.measure.name]))
 
 
 def _persistent(request: _Request) -> Line:
-    """-m rbp.p=0.8, or -m rbp.0.8."""
+    """Make the line of rank-biased precision: -m rbp.p=0.8, or -m rbp.0.8."""
     if not request.params:
         return _plain(request)
     pairs = request.pairs() if "=" in request.params else {"p": request.numbers(1)[0]}
@@ -276,7 +264,7 @@ MEASURES: Final = {
         Measure("infAP", "infap"),
         Measure("gm_bpref", "bpref", average="geometric", per_query=False),
         Measure("Rprec_mult", "r_precision", "points", "multiple", _MULTIPLES),
-        Measure("utility", "utility", "text", "a,b,c,d", (1.0, -1.0, 0.0, 0.0), build=_numbered),
+        Measure("utility", "utility", "text", "a,b,c,d", build=_numbered),
         Measure("11pt_avg", "eleven_point", "text", build=_eleven_point),
         Measure("binG", "bin_g"),
         Measure("G", "g_measure"),
@@ -284,7 +272,7 @@ MEASURES: Final = {
         Measure("ideal_dcg", "ideal_dcg", "text", build=_gained),
         Measure("ndcg", "ndcg", "text", build=_gained),
         Measure("ndcg_rel", "ndcg_rel"),
-        Measure("Rndcg", "rndcg", build=_rndcg),
+        Measure("Rndcg", "rndcg"),
         Measure("ndcg_cut", "ndcg", "cutoffs", defaults=_CUTOFFS),
         Measure("map_cut", "average_precision", "cutoffs", defaults=_CUTOFFS),
         Measure("relative_P", "relative_precision", "cutoffs", defaults=_CUTOFFS),
@@ -293,7 +281,7 @@ MEASURES: Final = {
         Measure("set_relative_P", "relative_precision"),
         Measure("set_recall", "set_recall"),
         Measure("set_map", "set_map"),
-        Measure("set_F", "set_f", "text", "x", (1.0,), build=_numbered),
+        Measure("set_F", "set_f", "text", "x", build=_numbered),
         Measure("num_nonrel_judged_ret", "num_nonrelevant_judged_retrieved", style="count"),
         *(
             Measure(name, style="count" if "_num_" in name else "number", reads=_PREFS)
@@ -342,17 +330,13 @@ DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
 
 
 def make_lines(
-    requests: Mapping[str, Sequence[str]],
-    *,
-    collection: int | None = None,
-    grades: Sequence[float] = (),
+    requests: Mapping[str, Sequence[str]], *, collection: int | None = None
 ) -> list[Line]:
     """Return the lines of measures, in trec_eval's order.
 
     Args:
         requests: measures, each with the texts that followed its dot.
         collection: the number of documents in the collection.
-        grades: the grades that occur.
     """
     lines: list[Line] = []
     for name, measure in MEASURES.items():
@@ -364,14 +348,9 @@ def make_lines(
         elif len(params) > 1:
             raise OptionError(f"-m {name} is asked for twice: .{' and .'.join(params)}.")
         else:
-            request = _Request(measure, *params, collection=collection or 0, grades=grades)
+            request = _Request(measure, *params, collection=collection or 0)
             lines.append((measure.build or _plain)(request))
     return lines
-
-
-def has_gains(requests: Mapping[str, Sequence[str]]) -> bool:
-    """Tell whether a measure has gains, which need the grades that occur."""
-    return any(MEASURES[name].build is _gained and params for name, params in requests.items())
 
 
 def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
@@ -425,6 +404,7 @@ def format_measure(label: str) -> str | None:
 
 
 def _hint(name: str) -> str:
+    """Return advice for an unknown measure: the measure with parameters, or a similar name."""
     written = format_measure(name)
     if written is not None:
         return f"Did you mean -m {written}?"

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import io
 import os
+from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -77,6 +79,7 @@ def rename_documents(run: InputTable) -> InputTable:
 
 
 def _truncated(judgments: InputTable) -> InputTable:
+    """Cut off fractions of grades."""
     original = judgments.mapping[RELEVANCE]
     grade, kind = pl.col(original), judgments.raw.collect_schema()[original]
     if kind == pl.String:
@@ -109,6 +112,7 @@ def buffer_stream(source: Source) -> Source:
 
 
 def _is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is a named pipe."""
     try:
         return Path(path).is_fifo()
     except OSError:  # a name that is too long, which is refused when it is opened
@@ -116,40 +120,31 @@ def _is_pipe(path: str | os.PathLike[str]) -> bool:
 
 
 def _tag(source: Source) -> str | None:
-    """Return the tag in the last line of a TREC text."""
+    """Return the tag in a TREC text: the sixth field of the last line that is no comment."""
     if isinstance(source, io.BytesIO):
-        return _last_tag(io.BytesIO(source.getvalue()))
-    if not isinstance(source, str | os.PathLike):
+        file = io.BytesIO(source.getvalue())
+    elif isinstance(source, str | os.PathLike):
+        path = Path(os.path.expanduser(source))  # noqa: PTH111 (pathlib's fails on an unknown user)
+        if not path.is_file() or by_ending(path) is PARQUET:
+            return None
+        file = path.open("rb")
+    else:
         return None
-    path = Path(os.path.expanduser(source))  # noqa: PTH111 (pathlib's fails on an unknown user)
-    if not path.is_file() or by_ending(path) is PARQUET:
-        return None
-    with path.open("rb") as file:
-        return _last_tag(file)
-
-
-def _last_tag(file: IO[bytes]) -> str | None:
-    """Return the sixth field of the last line that is no comment."""
-    try:
+    with file, suppress(*READ_ERRORS):
         lines = _tail(file).decode("utf-8", errors="replace").splitlines()
-    except READ_ERRORS:
-        return None
-    written = (line for line in reversed(lines) if line.strip() and not is_comment(line))
-    return tag_of(next(written, ""))
+        return tag_of(next((s for s in reversed(lines) if s.strip() and not is_comment(s)), ""))
+    return None
 
 
 def _tail(file: IO[bytes]) -> bytes:
+    """Return the end of a file that may be compressed."""
     packing = packing_of(file.read(8))
-    file.seek(0)
     if packing is None:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - _TAIL, 0))
+        file.seek(max(file.seek(0, os.SEEK_END) - _TAIL, 0))
         return file.read()
-    before = last = b""
+    file.seek(0)
     with packing.read(file) as unpacked:
-        while block := unpacked.read(_TAIL):
-            before, last = last, block
-    return before + last
+        return b"".join(deque(iter(lambda: unpacked.read(_TAIL), b""), maxlen=2))
 
 
 def _run_id(run: InputTable, source: Source) -> str:

@@ -138,26 +138,25 @@ def _shares(end: str) -> pl.Series:
 
 
 def _written(numbers: NDArray[np.float64]) -> pl.Series:
+    """Write numbers with four decimals, by polars' writer of tables."""
     frame = pl.DataFrame({"number": numbers})
     text = frame.write_csv(include_header=False, float_precision=_DECIMALS)
     return _split(text)
 
 
 def _relstrings(line: Line, values: pl.DataFrame) -> pl.Series:
-    """Unpack numbers into a character for each of the first documents, in quotes."""
-    shown = np.minimum(values[RETRIEVED].to_numpy(), line.depth).astype(np.int64)
-    codes = np.zeros((values.height, line.depth), np.uint8)
-    for number, metric in enumerate(line.metrics):
-        packed = values[metric.label].to_numpy().astype(np.int64)
-        first = number * DOCUMENTS_A_NUMBER
-        for place in range(first, min(first + DOCUMENTS_A_NUMBER, line.depth)):
-            codes[:, place] = packed >> 4 * (place - first) & 15
-    table = np.full((values.height, line.depth + 3), ord("'"), np.uint8)
-    table[:, 1:-2] = np.frombuffer(CODES.encode(), np.uint8)[codes]
-    table[np.arange(values.height), shown + 1] = ord("'")
-    table[np.arange(values.height), shown + 2] = ord("\n")
-    kept = np.arange(line.depth + 3) <= shown[:, None] + 2
-    return _split(table[kept].tobytes().decode("ascii"))
+    """Return a character for each of the first documents, in quotes."""
+    characters = [
+        (pl.col(metric.label).cast(pl.Int64) // 16**place % 16).replace_strict(
+            range(len(CODES)), list(CODES)
+        )
+        for metric in line.metrics
+        for place in range(DOCUMENTS_A_NUMBER)
+    ]
+    retrieved = pl.min_horizontal(RETRIEVED, pl.lit(line.depth)).cast(pl.Int64)
+    quote = pl.lit("'")
+    text = pl.concat_str(pl.lit(""), *characters).str.head(retrieved)
+    return values.select(pl.concat_str(quote, text, quote)).to_series()
 
 
 def _split(text: str) -> pl.Series:
