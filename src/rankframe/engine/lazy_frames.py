@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Unpack, get_args
+from typing import Any, Unpack, get_args
 
 import polars as pl
 
@@ -321,7 +321,7 @@ def pair(
     └────────┴────────┴────────┴───────┴─────────┘
     """
     policies = PairPolicies.from_options(options)
-    listed = take_all("cutoffs", cutoffs) if is_listed(cutoffs) else [cutoffs]
+    listed: list[Any] = take_all("cutoffs", cutoffs) if is_listed(cutoffs) else [cutoffs]
     if wrong := [k for k in listed if not is_count(k)]:
         raise OptionError(f"cutoffs are whole numbers of at least 1, not {shown(wrong[0])}.")
     sides = (
