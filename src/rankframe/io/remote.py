@@ -19,7 +19,7 @@ from rankframe.core.messages import Option, masked, shorten
 from rankframe.core.options import storage_options
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
-STORES = (*S3, *GOOGLE, *AZURE)
+STORES, HUGGING_FACE = (*S3, *GOOGLE, *AZURE), "hf"
 # A setting → its names in the storage options. Names that begin with a vendor's name are also
 # variables of the environment.
 _SETTINGS = {

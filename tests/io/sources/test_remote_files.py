@@ -13,10 +13,9 @@ import pytest
 import rankframe as rf
 from rankframe.core.options import reached_with
 from rankframe.io.remote import polars_options
+from rankframe.io.sources import web as web_files
 from rankframe.io.sources.files import (
-    fetched,
     scan_files,
-    serves_parts,
 )
 
 HELD: dict[str, bytes] = {}
@@ -75,16 +74,16 @@ def test_files_of_the_web(web: str, qrels: pl.DataFrame, run: pl.DataFrame, tmp_
     for name in ("run.csv", "download?file=run&sig=abc"):
         assert rf.evaluate(f"{web}/q.parquet", f"{web}/{name}", "ndcg@10")["ndcg@10"] == wanted
     assert rf.evaluate(f"{web}/whole.parquet", run, "ndcg@10")["ndcg@10"] == wanted
-    assert serves_parts(f"{web}/q.parquet", "it")
-    assert not serves_parts(f"{web}/whole.parquet", "it")
+    assert web_files.serves_parts(f"{web}/q.parquet", "it")
+    assert not web_files.serves_parts(f"{web}/whole.parquet", "it")
 
 
 def test_what_the_web_does_not_give_is_said(web: str, run: pl.DataFrame, refusal) -> None:
     refusal(rf.evaluate, f"{web}/none.csv", run)
     refusal(rf.evaluate, f"{web}/none.parquet", run)
     refusal(rf.evaluate, "http://ann:word@x.org:y/r.csv", run)
-    refusal(fetched, f"{web}/secret", "it")
-    refusal(fetched, "http://127.0.0.1:9/x.csv", "it")
+    refusal(web_files.fetch, f"{web}/secret", "it")
+    refusal(web_files.fetch, "http://127.0.0.1:9/x.csv", "it")
     refusal(rf.evaluate, f"{web}/none.csv?X-Amz-Signature=abc&token=def&page=2", run)
 
 

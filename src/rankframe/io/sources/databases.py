@@ -11,7 +11,6 @@ DuckDB may reach no other file and load no extension.
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -200,6 +199,8 @@ def _held(path: Path, selection: str | None, name: str) -> pl.DataFrame:
     """Read a table or a query of a SQLite file."""
     if not path.is_file():
         raise UnreadableInputError(name, f"there is no file {str(path)!r}")
+    import sqlite3  # noqa: PLC0415 (only where it is used)
+
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", _PATIENCE, uri=True)
     try:
 

@@ -7,38 +7,40 @@ are, as far as needed. Files of other formats are fetched whole.
 from __future__ import annotations
 
 import glob as globbing
-import http
-import http.client
 import io
 import os
 import re
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import urlsplit
 
 import polars as pl
 
 from rankframe.core.errors import RankframeError, UnreadableInputError
 from rankframe.core.messages import did_you_mean, is_text
-from rankframe.core.options import reached_with, storage_options
+from rankframe.core.options import reached_with
 from rankframe.io.formats import packing, registry
 from rankframe.io.formats.registry import PARQUET, READ_ERRORS, TREC, Files, Format
 from rankframe.io.python_objects import NO_SOURCE
 from rankframe.io.raw_table import InputRequest, RawTable
-from rankframe.io.remote import STORES, Remote, explained, polars_arguments, scheme_of
+from rankframe.io.remote import (
+    HUGGING_FACE,
+    STORES,
+    Remote,
+    explained,
+    polars_arguments,
+    scheme_of,
+)
 from rankframe.io.scratch import KeptFolder
 from rankframe.io.sources import folders, spool
 
-HUGGING_FACE, WEB = "hf", ("http", "https")
+WEB = ("http", "https")
 # Schemes to list in the error about an unknown scheme.
 _KNOWN = ("s3", "gs", "az", "abfss", HUGGING_FACE, *WEB, "file", "postgresql", "duckdb", "sqlite")
-_PATIENCE = 30  # seconds for a server of the web to answer
 _PATTERN = re.compile(r"[*?\[]")
 _HEAD = 4  # bytes by which a Parquet file is known
 
@@ -181,14 +183,16 @@ def open_address(address: str, request: InputRequest) -> RawTable:
 
 def _open_web(address: str, scheme: str, request: InputRequest) -> RawTable:
     """Open a file of the web, or files and folders of Hugging Face."""
+    from rankframe.io.sources import web  # noqa: PLC0415 (its libraries are slow to import)
+
     try:
         form = registry.by_ending(urlsplit(address).path)
     except ValueError as error:  # such as brackets that no address has
         raise request.unreadable(f"this is no address ({error})") from error
     listed = scheme == HUGGING_FACE and form in (PARQUET, None)  # also folders and patterns
-    if listed or (form is PARQUET and serves_parts(address, request.name)):
+    if listed or (form is PARQUET and web.serves_parts(address, request.name)):
         return RawTable(pl.scan_parquet(address, glob=listed, **polars_arguments(scheme)))
-    return open_stream(io.BytesIO(fetched(address, request.name)), request)
+    return open_stream(io.BytesIO(web.fetch(address, request.name)), request)
 
 
 def _open_remote(place: Remote, request: InputRequest) -> RawTable:
@@ -246,45 +250,3 @@ def scan_files(files: Sequence[Remote]) -> pl.LazyFrame:
     with reached_with(files[0].options):  # as when they were found
         arguments = polars_arguments(files[0].scheme)
     return pl.scan_parquet([str(file) for file in files], glob=False, **arguments)
-
-
-def fetched(address: str, name: str) -> bytes:
-    """Fetch a file of the web."""
-    with _answer(address, name) as answer:
-        return answer.read()
-
-
-def serves_parts(address: str, name: str) -> bool:
-    """Return whether a server of the web can send a part of a file."""
-    with _answer(address, name, Range="bytes=0-3") as answer:
-        return answer.status == http.HTTPStatus.PARTIAL_CONTENT
-
-
-@contextmanager
-def _answer(address: str, name: str, **headers: str) -> Iterator[Any]:
-    headers["User-Agent"] = "rankframe"
-    if scheme_of(address) == HUGGING_FACE:
-        address = _link(address)
-        token = storage_options().get("token") or os.environ.get("HF_TOKEN")
-        headers |= {"Authorization": f"Bearer {token}"} if token else {}
-    try:
-        request = urllib.request.Request(address, headers=headers)  # noqa: S310 (https or http)
-        with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
-            yield answer
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()
-        raise UnreadableInputError(name, *explained(name, error)) from error
-
-
-def _link(address: str) -> str:
-    """Return the link to a file of Hugging Face: hf://datasets/owner/name@version/path.
-
-    >>> _link("hf://datasets/ann/shop@v2/run.csv")
-    'https://huggingface.co/datasets/ann/shop/resolve/v2/run.csv'
-    """
-    kind, owner, repository, *path = address.partition("://")[2].split("/")
-    repository, _, version = repository.partition("@")
-    prefix = f"{kind}/" if kind != "models" else ""
-    below = "/".join([repository, "resolve", version or "main", *path])
-    return f"https://huggingface.co/{prefix}{owner}/{below}"
