@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,14 @@ def test_changed_judgments_warn_in_a_history() -> None:
     other = rf.evaluate({"q": {"a": 2}}, {"q": {"a": 1.0}}, "mrr")
     with pytest.warns(rf.RankframeWarning, match="judgments changed between results"):
         rf.history({"monday": one, "tuesday": other})
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_call_warns_once_of_each_caveat(tmp_path: Path, *, stored: bool) -> None:
+    qrels = {f"q{number}": {"a": 1} for number in range(20)}
+    run = {f"q{number}": {"a": 1.0} for number in range(10)}
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        rf.evaluate(qrels, run, "ndcg@10", output=tmp_path / "result" if stored else None)
+    messages = [warning.message for warning in seen]
+    assert [m.code for m in messages if isinstance(m, rf.RankframeWarning)] == ["queries_missing"]

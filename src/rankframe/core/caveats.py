@@ -22,6 +22,8 @@ PREFIX: Final = "caveat_"
 # Tests that draw permutations draw as many as their correction needs, up to this number.
 MOST_PERMUTATIONS: Final = 100_000
 _silenced: ContextVar[frozenset[str]] = ContextVar("silenced", default=frozenset())
+# Of the public functions that the one at work has called.
+_collected: ContextVar[list[Caveat] | None] = ContextVar("collected", default=None)
 
 
 class RankframeWarning(UserWarning):
@@ -205,6 +207,35 @@ def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
 def without_silenced(caveats: Iterable[Caveat]) -> list[Caveat]:
     """Leave out caveats that are silenced: stored results may list them."""
     return [caveat for caveat in caveats if caveat.code not in _silenced.get()]
+
+
+@contextmanager
+def collected_caveats() -> Iterator[list[Caveat]]:
+    """Collect the caveats of public functions that are called inside, for one warning of each."""
+    inner: list[Caveat] = []
+    token = _collected.set(inner)
+    try:
+        yield inner
+    finally:
+        _collected.reset(token)
+
+
+def warn_once(caveats: Iterable[Caveat], inner: Iterable[Caveat]) -> None:
+    """Warn of caveats, or leave that to the public function that is at work.
+
+    Args:
+        caveats: of what a public function returns.
+        inner: of what the public functions that it called returned. If its own caveats have the
+            same code, they say the same, and to which system it applies.
+    """
+    own = list(caveats)
+    codes = {caveat.code for caveat in own}
+    own += [caveat for caveat in dict.fromkeys(inner) if caveat.code not in codes]
+    outer = _collected.get()
+    if outer is None:
+        warn_of(own)
+    else:
+        outer += own
 
 
 def warn_of(caveats: Iterable[Caveat]) -> None:

@@ -37,7 +37,7 @@ from typing import (
     get_type_hints,
 )
 
-from rankframe.core.caveats import CAVEATS, silenced, warn_of
+from rankframe.core.caveats import CAVEATS, collected_caveats, silenced, warn_once
 from rankframe.core.errors import OptionError, UnknownOptionError
 from rankframe.core.messages import Option, shown
 
@@ -361,8 +361,9 @@ def takes_options(
                 if arguments.get("silence") is not None:
                     _CODES.refuse("silence", arguments["silence"])
                     stack.enter_context(silenced(arguments["silence"]))
+                inner = stack.enter_context(collected_caveats())
                 result = function(*args, **{**defaults, **arguments})
-            warn_of(getattr(result, "caveats", ()))
+            warn_once(getattr(result, "caveats", ()), inner)
             return result
 
         called.option_groups = groups  # pyright: ignore[reportAttributeAccessIssue]
