@@ -159,9 +159,11 @@ def test_lines_that_are_not_run_have_commands_and_options_that_are_there() -> No
             pass
 
 
-def test_what_is_said_of_the_first_result_is_what_it_says() -> None:
+def test_the_first_results_are_printed_as_the_page_shows_them() -> None:
     page = (DOCS / "index.md").read_text(encoding="utf-8")
-    (said,) = re.findall(r"```text\n(rankframe result.*?)\n```", page, re.DOTALL)
-    shop = rf.example("shop")
+    of_shop, of_movies = re.findall(r"```text\n(rankframe result.*?)\n```", page, re.DOTALL)
+    shop, movies = rf.example("shop"), rf.example("movies")
     result = rf.evaluate(shop.qrels, shop.runs["hybrid"], ["ndcg@10", "map", "recall@20"])
-    assert repr(result) == said
+    assert repr(result) == of_shop
+    result = rf.evaluate(movies.qrels, movies.runs["als"], ["recall@10", "ndcg@10"], rel=4)
+    assert repr(result) == of_movies

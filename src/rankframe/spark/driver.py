@@ -11,6 +11,7 @@ import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from rankframe.core.errors import (
     SparkError,
     in_vocabulary,
 )
-from rankframe.core.options import COUNT
+from rankframe.core.options import COUNT, PairPolicies, Policies
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation
 from rankframe.engine.finish import finish, replicates_for_gaps
@@ -76,6 +77,7 @@ def evaluate_on_cluster(
     right: Input,
     *,
     partitions: int | None,
+    policies: Policies | PairPolicies,
 ) -> SparkResult:
     """Evaluate every partition once, cache the values on executors, and finish the merged sums.
 
@@ -85,6 +87,7 @@ def evaluate_on_cluster(
         left: the judgments, if there are any, or the first of two rankings.
         right: the run, or the second ranking.
         partitions: how many; None: as many as fit the memory of workers.
+        policies: as the user gave them, for the ledger. Executors are not sent the tables.
     """
     if partitions is None:
         partitions = partitions_for(sides, evaluation.row_bytes)
@@ -110,7 +113,8 @@ def evaluate_on_cluster(
                 accumulator.counts = content
         _refuse_empty(sides, accumulator.counts.rows)
         accumulator.slices = {key: SliceSums.unite(shares) for key, shares in parts.items()}
-        result = finish(evaluation, accumulator, opened, partial(_find_ids, left, right))
+        evaluated = replace(evaluation, policies=policies)
+        result = finish(evaluated, accumulator, opened, partial(_find_ids, left, right))
     return SparkResult(result, select_values(answers, values), answers)
 
 

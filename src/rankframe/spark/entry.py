@@ -157,7 +157,9 @@ def evaluate(
         needed |= evaluation.retrieved.needed
 
     sides = [side for kind, side in opened.items() if kind in needed]
-    return evaluate_on_cluster(sides, evaluation, judged, documents, partitions=partitions)
+    return evaluate_on_cluster(
+        sides, evaluation, judged, documents, partitions=partitions, policies=policies
+    )
 
 
 def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
@@ -204,7 +206,9 @@ def agree(
     refuse_absent_columns(columns, left.scanned, right.scanned)
     for side in (left, right):
         refuse_row_order(side, policies.ties, policies.order)
-    return evaluate_on_cluster((left, right), evaluation, left, right, partitions=partitions)
+    return evaluate_on_cluster(
+        (left, right), evaluation, left, right, partitions=partitions, policies=policies
+    )
 
 
 def _open_train(source: Source, session: SparkSession, columns: Columns | None) -> Input:
