@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -38,10 +39,13 @@ from rankframe.io.memory import bytes_at_once, bytes_for_partitions, need_of
 from rankframe.io.output_paths import cannot_write
 from rankframe.io.outputs import About, write_parquet
 from rankframe.io.partition_files import MOST_ROWS, HashedInput
+from rankframe.io.raw_table import lazy_table
 from rankframe.io.scratch import room_for, scratch_folder
 
 # Rows of a partition: fewer cost more than they save.
 _LEAST_ROWS = 10_000
+# Rows of a file that are merged with those of other files at once.
+MERGED_ROWS = 1 << 13
 # Rows after which memory is given back: this takes some milliseconds.
 _TRIM_ROWS = 1 << 17
 
@@ -187,7 +191,9 @@ class _Merger:
                 self.files.append(self.folder / f"values-{len(self.files):07}.parquet")
                 values = metric_values(part.join())
                 with room_for(self.folder):
-                    values.write_parquet(self.files[-1], compression="lz4")
+                    values.write_parquet(
+                        self.files[-1], compression="lz4", row_group_size=MERGED_ROWS
+                    )
                 part.parts.clear()
             self._report("evaluating")
             whole.merge(part)
@@ -220,16 +226,59 @@ class _Merger:
 def merge_sorted_files(files: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
     """Merge files that are each in order of their queries into one frame that is, lazily.
 
-    `ordered`: the queries of each file come after all queries of the file before.
+    Few rows of each file are in memory at once. (polars' `merge_sorted` holds most of them.)
+
+    Args:
+        files: Parquet files, each with other queries, written in groups of `MERGED_ROWS`.
+        ordered: whether the queries of each file come after all queries of the file before.
     """
-    if ordered:
-        return pl.scan_parquet(list(files), glob=False)
-    frames = [pl.scan_parquet(file, glob=False) for file in files]
-    while len(frames) > 1:
-        odd = frames[len(frames) // 2 * 2 :]
-        pairs = zip(frames[::2], frames[1::2], strict=False)
-        frames = [first.merge_sorted(second, QUERY) for first, second in pairs] + odd
-    return frames[0]
+    whole = pl.scan_parquet(list(files), glob=False)
+    if ordered or len(files) == 1:
+        return whole
+    return lazy_table(whole.collect_schema(), partial(_read_merged, files))
+
+
+def _read_merged(
+    files: Sequence[Path], columns: list[str], rows: int | None
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of sorted files in order of their queries."""
+    del rows  # what is too much is not read
+    sides = [_SortedFile(file, [QUERY, *(name for name in columns if name != QUERY)])
+             for file in files]  # fmt: skip
+    bound: str | None = ""
+    while bound is not None:
+        for side in sides:
+            if side.last == bound:
+                side.read_more()
+        bound = min((side.last for side in sides if side.last is not None), default=None)
+        parts = [side.take_before(bound) for side in sides]
+        yield pl.concat(parts).sort(QUERY, maintain_order=True).select(columns)
+
+
+class _SortedFile:
+    """Read a file that is sorted by query, a few rows at a time."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self._rows = pl.scan_parquet(path, glob=False).select(columns)
+        self._read = 0
+        self._pending = self._rows.head(0).collect()
+        # the last query that was read, which may have more rows; None: all rows were read
+        self.last: str | None = ""
+
+    def read_more(self) -> None:
+        """Read further rows."""
+        with reading("the temporary files"):
+            rows = self._rows.slice(self._read, MERGED_ROWS).collect(engine="in-memory")
+        self._read += rows.height
+        self._pending = pl.concat([self._pending, rows])
+        self.last = rows[QUERY][-1] if rows.height == MERGED_ROWS else None
+
+    def take_before(self, bound: str | None) -> pl.DataFrame:
+        """Return the pending rows of the queries before a bound; None: of all queries."""
+        height = self._pending.height
+        cut = height if bound is None else int(self._pending[QUERY].search_sorted(bound))
+        taken, self._pending = self._pending[:cut], self._pending[cut:]
+        return taken
 
 
 _PROBES = 9  # queries that are looked at before anything is read

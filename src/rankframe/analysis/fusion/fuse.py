@@ -28,7 +28,7 @@ from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.errors import DuplicateError, in_vocabulary
 from rankframe.core.options import Progress, Report, Storage, takes_options
 from rankframe.core.threads import map_blocks
-from rankframe.engine.partitions import merge_sorted_files
+from rankframe.engine.partitions import MERGED_ROWS, merge_sorted_files
 from rankframe.frames.column_frame import lazy_frame
 from rankframe.io.formats.registry import PARQUET
 from rankframe.io.input_table import InputTable
@@ -235,7 +235,7 @@ class Fusion:
             for fused in partitions:
                 files.append(loaded.folder / f"fused-{len(files):07}.parquet")
                 with room_for(loaded.folder):
-                    fused.write_parquet(files[-1], compression="lz4")
+                    fused.write_parquet(files[-1], compression="lz4", row_group_size=MERGED_ROWS)
                 del fused
             yield merge_sorted_files(files, ordered=False)
 
