@@ -101,7 +101,7 @@ def open_table(
     # If the side is known, names for other sides do not count.
     user_names = names_in(columns) if requested is None else tuple(requested.names.values())
     try:
-        opened = open_source(source, InputRequest(role, name, user_names, limit))
+        opened = open_source(source, InputRequest(role, name, user_names, limit, called))
         raw = with_fields(opened.frame, user_names) if user_names else opened.frame
         names = InputNames(raw.collect_schema())
     except READ_ERRORS as error:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe.core.columns import Role
+from rankframe.core.columns import Role, Side
 from rankframe.core.errors import EmptyInputError, UnreadableInputError
 from rankframe.core.messages import Part
 
@@ -27,12 +27,14 @@ class InputRequest:
         name: what errors call the input.
         user_names: the names that the user gave to columns of any input.
         limit: how many bytes may be in memory at once; larger text goes through temporary files.
+        called: what errors call the kind of input, if not by its role.
     """
 
     role: Role | None
     name: str
     user_names: Collection[str] = ()
     limit: int | None = None
+    called: Side | None = None
 
     def unreadable(self, problem: str, *advice: Part) -> UnreadableInputError:
         """Return the error for an input that cannot be read."""
@@ -40,7 +42,7 @@ class InputRequest:
 
     def empty(self) -> EmptyInputError:
         """Return the error for an input without rows."""
-        return EmptyInputError(self.role or "input", self.name)
+        return EmptyInputError(self.called or self.role or "input", self.name)
 
 
 class RawTable(NamedTuple):
