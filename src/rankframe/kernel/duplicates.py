@@ -28,7 +28,7 @@ def deduplicate(
     numbered: bool = True,
     best: str | None = None,
 ) -> pl.DataFrame:
-    """Keep one row per key: query_id, doc_id and subtopic, or those of them that are columns.
+    """Keep one row per key: query_id, doc_id and subtopic, as far as `rows` has these columns.
 
     Args:
         rows: The rows of an input.

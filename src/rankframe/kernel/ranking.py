@@ -464,7 +464,7 @@ def _count_contradictions(score: Floats, rank: Floats, code: Codes) -> int:
     code = code[starts]
     levels, places = np.unique(rank, return_inverse=True)
     best, worst = np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)
-    # Shift the ranks of each query above those of earlier queries, so that one running maximum
+    # Shift the ranks of each query above the ranks of earlier queries, so that one running maximum
     # serves all queries.
     lift = code.astype(np.int64) * len(levels)
     worst_above = np.maximum.accumulate(worst + lift)[:-1]

@@ -92,7 +92,7 @@ def position(starts: AnyInts, rows: int) -> Codes:
 def descending_bits(values: Floats) -> Keys:
     """Return unsigned integers that sort ascending as the (finite) floats sort descending."""
     bits = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0: equal floats, equal bits
-    # The bits of negative floats already sort in descending order; invert those of positive floats.
+    # As unsigned integers, negative floats sort descending already; invert bits of positive floats.
     turned = bits >> 63
     np.invert(turned, out=turned)
     turned &= 0x7FFF_FFFF_FFFF_FFFF
