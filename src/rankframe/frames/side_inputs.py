@@ -39,7 +39,8 @@ def combine_sides(
 ) -> InputTable:
     """Concatenate all side inputs into one table: query_id, doc_id, relevance, `_what`.
 
-    The column `relevance` holds the grade, the count in train, or the score in the reference run.
+    The column `relevance` holds the grade, the count in train, or the value that orders the
+    reference run.
     """
     sides = [side for side in (qrels, train, reference) if side is not None]
     schema = {QUERY: pl.String, DOC: pl.String, RELEVANCE: pl.Float64, WHAT: pl.Float64}
