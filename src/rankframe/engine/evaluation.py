@@ -369,7 +369,7 @@ class RunEvaluation(Evaluation):
     ) -> tuple[JudgedMetrics, Lookup]:
         """Read the judgments, and refuse grades that metrics do not take.
 
-        `at_once`: the memory, in bytes, for reading the run ahead.
+        `at_once`: how many bytes of the inputs may be read ahead.
         """
         judged = self.judged
         assert judged is not None  # metrics look at judgments

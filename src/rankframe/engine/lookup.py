@@ -57,7 +57,7 @@ class Lookup:
             columns: the columns of the judged frame that are needed.
             listed: whether all documents of judged queries are needed.
             ids: whether the ids of these documents are needed.
-            at_once: how many bytes may be read ahead.
+            at_once: how many bytes of the inputs may be read ahead.
             as_text: whether ids are compared as text, whatever their types.
         """
         left, right = (qrels.frame, run.frame) if as_text else comparable(qrels, run)

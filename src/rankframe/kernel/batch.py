@@ -30,7 +30,7 @@ HASHES = (QUERY_HASH, KEY)
 _SEEDS = {QUERY: 1, DOC: 2}
 _CATEGORICAL = (pl.Categorical, pl.Enum)
 SHORT = 12  # bytes: up to this length, a string view stores the id inline
-_FEW = 1 << 10  # with fewer ids, polars compares and sorts them faster than numpy their bytes
+_FEW = 1 << 10  # fewer ids are compared and sorted by polars, not by their bytes in numpy
 _BLOCK = 1 << 16  # rows that fit in the cache
 
 
