@@ -1,8 +1,8 @@
 """Accumulate values per query, their exact sums by slice, and counts.
 
-`Terms` are what each query adds to the average of a metric, `Sums` their exact sums, `SliceSums`
-the sums of all metrics over a slice of the queries. Sums merge: batches, partitions out of core and
-partitions on Spark workers give the same bits in any order.
+`Terms` hold each query's contribution to the average of a metric, `Sums` the exact sums of these
+terms, `SliceSums` the sums of all metrics over a slice of the queries. Sums merge: batches,
+out-of-core partitions and partitions on Spark workers give bit-identical results in any order.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from rankframe.stats.intervals import (
     t_interval,
 )
 
-# trec_eval's floor for a geometric mean: one query at 0 must not make it 0.
+# trec_eval's floor of values in a geometric mean: a single query at 0 must not make the mean 0.
 _GEOMETRIC_FLOOR = 1e-5
 _NOTHING = Exact()
-# Which queries are summed up: all of them, or (number of the attribute, number of its value).
+# Identifies a slice of queries: (number of the attribute, number of its value), or `WHOLE`.
 SliceKey: TypeAlias = tuple[int, int]
 WHOLE: Final[SliceKey] = (-1, -1)
 _START = np.zeros(1, np.int64)
@@ -58,9 +58,9 @@ class Terms:
     values: Floats
     defined: Flags
     above: Floats
-    # None: 1 for every query that is defined
+    # None: 1 for every query with a defined value
     below: Floats | None
-    # whether the values themselves are asked for, in their order
+    # whether the average is a quantile, which needs the values in order
     ordered: bool = False
 
     @classmethod
@@ -93,11 +93,11 @@ class Terms:
 
     @cached_property
     def divisor(self) -> Floats:
-        """Return what each query adds below the line."""
+        """Return each query's term of the denominator, Σ below."""
         return self.defined.astype(np.float64) if self.below is None else self.below
 
     def taken(self, rows: Ints) -> Terms:
-        """Return the terms of the queries in these rows."""
+        """Return the terms of the queries in the given rows."""
         values = self.values[rows]
         above = values if self.above is self.values else self.above[rows]
         below = None if self.below is None else self.below[rows]
@@ -120,13 +120,13 @@ class Sums:
     # sums of the values themselves
     total: Exact = _NOTHING
     squares: Exact = _NOTHING
-    # above², above·below, below²
+    # sums of above², above·below and below²
     above_squares: Exact = _NOTHING
     products: Exact = _NOTHING
     below_squares: Exact = _NOTHING
-    # the values in their order, where the average is one of them
+    # the values, if the average is a quantile
     values: OrderedValues | None = None
-    # the average that is one of the values, once all values are in
+    # the quantile, computed once all queries are merged
     settled: float | None = None
 
     def merge(self, other: Sums) -> Sums:
@@ -139,7 +139,7 @@ class Sums:
 
     @staticmethod
     def from_terms(terms: Terms, starts: Ints, *, products: bool) -> list[Sums]:
-        """Sum up each segment of queries; with `products` for an interval by Student's t."""
+        """Sum each segment of queries; `products` adds the sums that t intervals need."""
         if not len(terms.values):
             return [Sums(0, values=OrderedValues() if terms.ordered else None)] * len(starts)
         counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
@@ -193,8 +193,10 @@ class Sums:
         return deviation(self.queries, self.total, self.squares)
 
     def interval(self, metric: Metric, confidence: float) -> Bounds | None:
-        """Return an interval by Student's t: of a ratio of sums, by how far each query is from it;
-        of a median or another quantile, by which values it may be between.
+        """Return the confidence interval of the average, without bootstrap, or None.
+
+        The interval of a ratio of sums is by Student's t, from the variance of its linearisation.
+        The interval of a quantile (such as the median) is between two order statistics.
         """
         if metric.level is not None:
             return None if self.values is None else self.values.interval(metric.level, confidence)
@@ -234,19 +236,19 @@ def average_values(
 
 @dataclass(frozen=True)
 class SliceSums:
-    """Hold what the summary of some queries is made of."""
+    """Hold the sums of all metrics over one slice of queries, from which a summary is computed."""
 
-    # one for each metric
+    # one entry per metric
     sums: tuple[Sums, ...]
     # by bootstrap bucket: `above` and `below` (or `undefined`) of each metric
     buckets: BootstrapBuckets | None = None
-    # places of metrics whose values are too large to be resampled
+    # indices of metrics whose values are too large for the bootstrap
     too_large: frozenset[int] = frozenset()
-    # the interval of each metric, once all queries are in
+    # the interval of each metric, set by `finish`
     bounds: tuple[Bounds | None, ...] | None = None
-    # replicates that gaps between slices need after that, by the place of their metric
+    # by index of the metric: bootstrap replicates that gaps between slices still need afterwards
     replicates: Mapping[int, Floats] = field(default_factory=dict)
-    # the place of the first metric, where these are the sums of some of them
+    # the index of the first metric, if `sums` covers only some of the metrics (see `split`)
     first: int = 0
 
     @classmethod
@@ -270,12 +272,12 @@ class SliceSums:
     def finish(
         self, metrics: Sequence[Metric], intervals: Intervals, keep: Collection[int] = ()
     ) -> SliceSums:
-        """Draw the intervals, and drop the sums that they are drawn from.
+        """Compute the intervals, and drop the sums that only intervals need.
 
         Args:
-            metrics: all of them, also where these are the sums of some.
-            intervals: which intervals to draw.
-            keep: places of metrics whose replicates are kept, for gaps between slices.
+            metrics: all metrics, even if `sums` covers only some of them.
+            intervals: which intervals to compute.
+            keep: indices of metrics whose replicates are kept, for gaps between slices.
         """
         if self.bounds is not None:
             return self
@@ -294,7 +296,7 @@ class SliceSums:
                 if place in keep:
                     kept[place] = drawn
             bounds.append(bound)
-            if metric.level is not None:  # of the values, of which there may be many
+            if metric.level is not None:  # a quantile: compute it now, and free the values
                 sums = replace(sums, values=None, settled=sums.average(metric))  # noqa: PLW2901
             finished.append(sums)
         return replace(
@@ -306,7 +308,7 @@ class SliceSums:
         )
 
     def _draw(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
-        """Return the average of every replicate, by the place of its metric."""
+        """Return the average in every bootstrap replicate, by index of the metric."""
         buckets = self.buckets
         if buckets is None:
             return {}
@@ -391,7 +393,10 @@ def _sum_segments(
     intervals: Intervals,
     hashes: Hashes | None,
 ) -> dict[SliceKey, SliceSums]:
-    """Sum up the queries from each start to the next; with hashes of their ids, by bucket too."""
+    """Sum each segment of queries, one segment per key.
+
+    If `hashes` of the query ids are given, also sum by bootstrap bucket.
+    """
     by_t = intervals.ci == "t"
     sums = [Sums.from_terms(column, starts, products=by_t) for column in terms]
     segments: dict[SliceKey, SliceSums] = {}
@@ -429,7 +434,7 @@ class Averages:
     metrics: tuple[Metric, ...]
     intervals: Intervals
     attributes: Attributes | None = None
-    # whether values are summed up; else they are only kept
+    # whether values are summed; if not, they are only collected
     summed: bool = True
 
 
@@ -473,9 +478,10 @@ class Accumulator:
         return self.parts[0]
 
     def finish(self, keep: Mapping[int, Collection[int]]) -> dict[SliceKey, SliceSums]:
-        """Return finished sums: of all queries first, even if there are none, then of every slice.
+        """Return finished sums: first of all queries (even if there are none), then of each slice.
 
-        `keep`: by the number of an attribute, metrics whose replicates are kept, for gaps.
+        `keep` has, by number of the attribute, the indices of metrics whose replicates are kept for
+        gaps between slices.
         """
         metrics, intervals = self.averages.metrics, self.averages.intervals
         finished: dict[SliceKey, SliceSums] = {}

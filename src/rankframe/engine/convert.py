@@ -36,10 +36,10 @@ def convert_file(
 ) -> tuple[Kind, int]:
     """Write a source in the format of the target's ending; return its kind and number of rows.
 
-    Without `kind`, a source with a grade and neither score nor rank is qrels, any other a run. A
-    run in the order of its rows or lists gets a column of ranks. With `relevance`, it is qrels
-    without grades, and this is that of all. A file that is there is replaced only with `overwrite`.
-    `queries`: what the queries of a search engine's responses are called, in their order.
+    Without `kind`, a source with a grade and neither score nor rank is qrels; any other source is a
+    run. A run in the order of its rows or lists gets a column of ranks. With `relevance`, the
+    source is qrels without grades, and every row gets this grade. An existing file is replaced only
+    with `overwrite`. `queries` has the query ids of a search engine's responses, in order.
     """
     if relevance is not None and kind == "run":
         raise OptionError(Option("relevance"), " is a grade of judgments, and this is a run.")
@@ -71,7 +71,7 @@ def convert_file(
 
 
 def _whole_numbers(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Grades and ranks as integers where they all are, and no larger than these can be."""
+    """Return expressions that cast grades and ranks to integers, if all values fit."""
     named = [pl.col(name) for name in (RELEVANCE, RANK) if name in frame.columns]
     whole = [(column, column.cast(pl.Int64, strict=False)) for column in named]
     return [

@@ -1,7 +1,7 @@
 """Compute metrics over documents, and slices of documents, from their exposure.
 
-A metric is computed once of all lists, and once without each bucket of queries, which says how
-uncertain it is.
+A metric is computed once over all lists, and once without each bucket of queries: the jackknife
+estimate of its error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rankframe.metrics.metric import Metric
 from rankframe.stats.intervals import Bounds, t_quantile
 from rankframe.stats.significance import two_sided
 
-# The fewest lists of which an interval is given: see docs/statistics.md.
+# With fewer lists, there is no interval: see docs/statistics.md.
 FEWEST_LISTS: Final = 100
 
 
@@ -44,13 +44,13 @@ class Aggregate:
     value: float | None
     lists: int
     without: tuple[float | None, ...] = ()
-    # how many lists each group has
+    # the number of lists in each bucket
     sizes: tuple[int, ...] = ()
-    # the least and the largest value that there can be, where there are such
+    # the least and the largest possible value, if the metric is bounded
     limits: tuple[float | None, float | None] = (None, None)
 
     def less(self, other: Aggregate) -> Aggregate:
-        """Return the difference from another system's value, on the same queries."""
+        """Subtract another system's value over the same queries; return the difference."""
         if self.value is None or other.value is None:
             return Aggregate(None, self.lists)
         same = len(self.without) == len(other.without)
@@ -62,7 +62,7 @@ class Aggregate:
 
     @property
     def error(self) -> float | None:
-        """Return the standard error, by leaving out buckets of any size (Busing et al. 1999)."""
+        """Return the jackknife standard error, for buckets of unequal size (Busing et al. 1999)."""
         if self.value is None or len(self.without) < 2 or None in self.without:
             return None
         left, sizes = np.array(self.without, np.float64), np.array(self.sizes, np.float64)
@@ -97,7 +97,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class OverDocuments:
-    """Hold what metrics over documents are computed from."""
+    """Hold the inputs of metrics over documents: exposure counts and the catalogue."""
 
     exposure: Exposure
     catalogue: Catalogue
@@ -105,7 +105,7 @@ class OverDocuments:
     def aggregate(
         self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
     ) -> list[Aggregate]:
-        """Return metrics over all lists or a slice; `groups`: also without each query bucket."""
+        """Compute metrics over all lists or a slice; `groups`: also without each query bucket."""
         counted = _Counted.from_exposure(self.exposure, self.catalogue, key)
         expressions = [metric.expr() for metric in metrics]
         whole = counted.compute(metrics, expressions)
@@ -135,11 +135,11 @@ class _Counted:
     """Hold documents, and how often each is retrieved, by query bucket and cutoff."""
 
     documents: pl.DataFrame
-    # group × document × cutoff: at or above it
+    # bucket × document × cutoff: lists with the document at or above the cutoff
     times: NDArray[np.int32]
     lists: NDArray[np.int64]
     cutoffs: tuple[int | None, ...]
-    # by attribute: group × set of values × rank
+    # by attribute: bucket × set of values × rank
     exposed: Mapping[str, NDArray[np.int64]]
     catalogue: Catalogue
 
@@ -304,7 +304,7 @@ _MOST_SLICES: Final = 1_000
 
 @dataclass(frozen=True)
 class ItemsBy:
-    """Name attributes of documents to slice by, the last rank that counts, and whether hits do."""
+    """Describe slices of documents: the attributes, the last rank, and whether to count hits."""
 
     names: tuple[str, ...]
     k: int
@@ -328,7 +328,7 @@ class ItemsBy:
         return cls(tuple(listed), max(cutoffs, default=_CUTOFF), judgments)
 
     def check(self, catalogue: Catalogue) -> None:
-        """Refuse attributes that make no slices."""
+        """Refuse attributes that cannot be sliced by."""
         for name in self.names:
             values = catalogue.value_sets(name).names
             if len(values) > _MOST_SLICES:
@@ -395,7 +395,7 @@ def _slices(
         }
     )
     frame = frame[_order(sets.names, catalogue, name)]
-    if name == POPULARITY:  # documents of which nothing is known are not in train, either
+    if name == POPULARITY:  # unknown documents are not in train either: count them as cold
         frame = frame.with_columns(pl.col("slice").replace(NO_VALUE, COLD))
         frame = frame.group_by("slice", maintain_order=True).sum()  # NaN stays NaN
     there = (pl.col("slice") != NO_VALUE) | (pl.col("documents") + pl.col("times_retrieved") > 0)
@@ -407,7 +407,7 @@ def _slices(
 
 
 def _parts(sets: ValueSets, of_sets: NDArray[np.number]) -> pl.Series:
-    """Return shares of a whole, that of no value last; NaN where there is nothing to share."""
+    """Return each value's share of the total, then the share without a value; NaN if it is 0."""
     parts = np.append(sets.shares(of_sets), of_sets[0])
     total = of_sets.sum()
     return pl.Series(parts / total if total else np.full(len(parts), np.nan))

@@ -1,8 +1,8 @@
-"""Evaluate metrics over frames: values are computed for batches of whole queries, and accumulated.
+"""Evaluate metrics over frames: compute values for batches of whole queries, and accumulate them.
 
-A metric names the frame that it looks at. Each frame that is needed is made from the same batch,
-so that the run is read once. Two inputs in memory, a partition out of core, and one on a Spark
-worker are the same to `Evaluation`.
+A metric names the frame that it is an expression over. All frames are made from the same batch, so
+that the run is read once. `Evaluation` treats inputs in memory, an out-of-core partition, and a
+partition on a Spark worker alike.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ _JUDGED_FRAMES, _RETRIEVED_FRAMES = RUN_FRAMES[:2], RUN_FRAMES[2:]
 class Evaluation(ABC):
     """Evaluate metrics over complete queries."""
 
-    # all of them, in the order in which they were requested; gaps are not computed per query
+    # all metrics in the order of the request, including gaps, which have no values per query
     metrics: tuple[Metric, ...]
     policies: Policies | PairPolicies
     averages: Averages
-    # what both inputs are called, and what is counted
+    # the names of the two inputs, and the class of the counts
     roles: ClassVar[tuple[str, str]]
     counts: ClassVar[type[Counts]]
 
@@ -106,14 +106,14 @@ class Evaluation(ABC):
         folder: Path | None = None,
         on_progress: Report | None = None,
     ) -> Accumulator:
-        """Evaluate all queries of two inputs, out of core if in several partitions.
+        """Evaluate all queries of two inputs; out of core if there are several partitions.
 
         Args:
-            left: judgments, or the first of two rankings.
+            left: the judgments, or the first of two rankings.
             right: the run, or the second ranking.
-            partitions: the number of shares of the queries that the inputs are divided into.
-            folder: where to put the values per query of several partitions.
-            on_progress: is called as rows are done.
+            partitions: the number of partitions of the queries; 1 evaluates in memory.
+            folder: where to write values per query if there are several partitions.
+            on_progress: a callback for progress.
         """
         if partitions == 1:
             return self.merge(self.evaluate_in_memory(left, right, on_progress))
@@ -161,7 +161,7 @@ class Evaluation(ABC):
 
     @abstractmethod
     def left(self, left: InputTable | None) -> InputTable:
-        """Return every input that the right input is compared with as one input."""
+        """Combine all inputs other than the right input into one table."""
 
     def empty(self) -> Accumulator:
         """Return the accumulator of no queries."""
@@ -217,7 +217,7 @@ class RunEvaluation(Evaluation):
     # the metrics by the frame that they look at; None: there are none
     judged: JudgedMetrics | None = None
     retrieved: RetrievedMetrics | None = None
-    # what lies beside the run, apart from judgments
+    # the side inputs of the run, other than judgments
     train: InputTable | None = None
     reference: InputTable | None = None
 
@@ -238,15 +238,15 @@ class RunEvaluation(Evaluation):
         """Return the evaluation of metrics over any frames.
 
         Args:
-            metrics: as they were requested, gaps between slices included.
-            policies: what counts.
-            inputs: which optional inputs were passed (see `passed_inputs`).
-            open_catalogue: is called where metrics look at what was retrieved.
+            metrics: the requested metrics, including gaps between slices.
+            policies: the options that decide what is counted.
+            inputs: the optional inputs that were passed (see `passed_inputs`).
+            open_catalogue: a callback that opens the catalogue, if metrics need it.
             attributes: weights and slices of queries.
-            slices: slices of metrics over documents, where they are not among the attributes.
-            intervals: which intervals averages get.
+            slices: slices for metrics over documents, if not in `attributes`.
+            intervals: which intervals to compute.
             items_by: slices of the items.
-            summed: whether values per query are summed up.
+            summed: whether to sum the values per query.
         """
         if not set(inputs) - {"qrels"}:
             _refuse_unknown(metrics)
@@ -323,7 +323,7 @@ class RunEvaluation(Evaluation):
             judged, lookup = self._open(left, right)
         report = report_rows(None if lookup is None else left, right, on_progress)
         if self.retrieved is None:
-            assert judged is not None  # metrics look at one or the other
+            assert judged is not None  # there are judged or retrieved metrics, or both
             assert lookup is not None
             yield from self._evaluate_judged(judged, lookup.found(report))
             return
@@ -344,7 +344,7 @@ class RunEvaluation(Evaluation):
             blocks = list(judged.each_block(reading.found, lambda *block: block))
             parts = [empty_values(judged.plan.metrics), *(part for part, _ in blocks)]
             values = combine_values(concat_values(parts), values, self.labels)
-            # counted as they are looked up, too
+            # the judged metrics have counted these rows and queries already
             counts = replace(counts, right_rows=0, run_queries=0, tied=0, disagreeing=None)
             for block_counts in (RunCounts.from_run(reading.found), *(more for _, more in blocks)):
                 counts = counts.merge(block_counts)
@@ -369,7 +369,7 @@ class RunEvaluation(Evaluation):
     ) -> tuple[JudgedMetrics, Lookup]:
         """Read the judgments, and refuse grades that metrics do not take.
 
-        `at_once`: how many bytes of the run may be read ahead.
+        `at_once`: how many bytes of the inputs may be read ahead.
         """
         judged = self.judged
         assert judged is not None  # metrics look at judgments
@@ -397,8 +397,8 @@ class RunEvaluation(Evaluation):
     ) -> Accumulator:
         """Evaluate inputs that do not fit in memory.
 
-        One pass is enough where the judgments fit, and where the rows of each query of the run are
-        contiguous; else partition by partition.
+        If the judgments fit in memory and the run is contiguous by query, one pass is enough.
+        Otherwise, evaluate partition by partition.
         """
         if left is not None:
             count_rows(left)
@@ -482,16 +482,16 @@ def prepare_evaluation(
     """Return the evaluation of metrics, and open the side inputs that they need.
 
     Args:
-        metrics: as they were requested (see `RunEvaluation.from_metrics`, as for the others).
-        policies: what counts, and the other inputs.
-        judgments: whether there are any.
-        columns: names in the data.
+        metrics: the requested metrics (see `RunEvaluation.from_metrics`).
+        policies: the options that decide what is counted, and the side inputs.
+        judgments: whether judgments were passed.
+        columns: the names of columns in the data.
         attributes: weights and slices of queries.
-        slices: slices of metrics over documents.
-        intervals: which intervals averages get.
-        limit: how many bytes the work may take.
+        slices: slices for metrics over documents.
+        intervals: which intervals to compute.
+        limit: the memory limit in bytes.
         items_by: slices of the items.
-        summed: whether values per query are summed up.
+        summed: whether to sum the values per query.
     """
     side_inputs = SideInputs(policies, columns, limit)
     evaluation = RunEvaluation.from_metrics(
@@ -541,7 +541,7 @@ def refuse_idle(policies: Policies) -> None:
 def _refuse_unknown(metrics: Sequence[Metric]) -> None:
     """Refuse an expression over a column that no frame has.
 
-    Without items, whose attributes would be columns, such a column is misspelt.
+    Attributes of items are columns, too; but if no items were passed, the name must be misspelt.
     """
     for metric in metrics:
         if metric.definition is None and metric.frame == "retrieved" and metric.looks_at is None:
@@ -576,7 +576,7 @@ def refuse_whole_input(
 
 @dataclass
 class _Reading:
-    """Read a run for all frames at once: every batch is looked up and ranked for each of them."""
+    """Consume the batches of a run for all frames: pass each batch to both accumulators."""
 
     retrieved: RetrievedValues
     found: RunMatches | None

@@ -51,7 +51,7 @@ def evaluate_inputs(
 ) -> Result:
     """Evaluate two inputs within a limit of memory, and write the result to an output, if any.
 
-    `partitions`: how many the inputs are divided into (default: as many as the limit requires).
+    `partitions` is the number of partitions (default: as many as the memory limit requires).
     """
     with (
         in_vocabulary(evaluation.vocabulary((left, right))),
@@ -77,10 +77,10 @@ def finish(
     """Return the result of all queries.
 
     Args:
-        evaluation: what was evaluated.
-        accumulator: what became of it.
-        sides: both inputs, as they were opened.
-        find_ids: finds ids for an error, where the inputs are not at hand.
+        evaluation: the evaluation.
+        accumulator: the accumulated values, sums and counts of all queries.
+        sides: both inputs, opened.
+        find_ids: a callback that finds example ids for error messages (default: read the inputs).
     """
     accumulator.join()
     evaluation.check(accumulator, find_ids or partial(find_example_ids, sides))
@@ -127,12 +127,12 @@ def finish(
 def find_example_ids(sides: Sides, key: str) -> tuple[list[str], list[str]]:
     """Return some ids of both inputs, for an error."""
     left, right = sides
-    assert left is not None  # with nothing, nothing is in common
+    assert left is not None  # this error needs two inputs
     return some_ids(left, right, key)
 
 
 def replicates_for_gaps(evaluation: Evaluation) -> dict[int, set[int]]:
-    """Return whose replicates gaps need, by attribute: the places of metrics by its number."""
+    """Return, by number of the attribute, the indices of metrics whose replicates gaps need."""
     attributes = evaluation.averages.attributes
     if attributes is None:
         return {}

@@ -31,8 +31,8 @@ from rankframe.frames.matches import MatchedJudgments, RunMatches
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
 from rankframe.metrics.metric import Metric
 
-# Judgments that are worked on together: their frame fits in the cache. More where every block is
-# looked up in the frame of queries.
+# Judgments per block, whose frame fits in the cache. Blocks are larger if each block is joined with
+# the frame of queries.
 _BLOCK_ROWS, _BLOCK_ROWS_WITH_ATTRIBUTES = 1 << 17, 1 << 20
 
 T = TypeVar("T")
@@ -69,9 +69,9 @@ class JudgedMetrics:
         """Compute the values of all judged queries, in blocks, on all cores.
 
         Args:
-            found: what the run has of the judgments.
-            use: is called with the values and counts of each block, on the thread that made them.
-            attributes: whether `use` looks queries up in a frame of them.
+            found: the run, matched with the judgments.
+            use: a callback, called with the values and counts of each block on a worker thread.
+            attributes: whether `use` joins the values with a frame of queries.
         """
         blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else _BLOCK_ROWS)
         if self.plan.whole_input:
@@ -89,7 +89,7 @@ class JudgedMetrics:
         return map_blocks(work, blocks)
 
     def values(self, found: RunMatches) -> pl.DataFrame:
-        """Compute the values of all evaluated queries, in byte order, on this thread."""
+        """Compute the values of all evaluated queries, in byte order, on the calling thread."""
         parts = [empty_values(self.plan.metrics)]
         blocks = found.judgments.blocks(_BLOCK_ROWS)
         parts += (self._compute(found.select(*block))[0] for block in blocks)
@@ -103,7 +103,7 @@ class JudgedMetrics:
         few, numbers = find_patterns(part) if depends_on_ranks_alone(self.plan) else (part, None)
         if few is part or numbers is None:
             values = compute_values(self.plan, judged)
-        else:  # once for all queries that are alike
+        else:  # compute once per pattern of ranks and grades
             patterns = JudgedFrame(few, rel=rel, max_grade=self.max_grade)
             values = copy_values(compute_values(self.plan, patterns), numbers, judged.queries)
         if by_subtopic is not None:
@@ -190,7 +190,8 @@ def refuse_grades(
 ) -> None:
     """Refuse grades that a metric's parameters do not foresee.
 
-    `without_gain`: how many grades above 0 are none of these, and one of them.
+    `without_gain` is a callback: given the valid grades, it returns the number of other grades
+    above 0, and an example of these.
     """
     for metric in metrics:
         top, gain = metric.params.get("max_grade"), metric.params.get("gain")

@@ -90,13 +90,13 @@ class RunCounts(Counts):
     below_best: int = 0
     # queries whose ranks are not 1, 2, 3, …; None: ranks do not say the order
     renumbered: int | None = None
-    # rows of documents of which a better one was kept; None: duplicates are refused
+    # rows that were dropped as duplicates of better rows; None: duplicates are refused
     qrels_dropped: int | None = None
     run_dropped: int | None = None
-    # what the documents of a run were rolled up to; None: they were not
+    # the number of documents after roll-up of passages; None: there was no roll-up
     run_units: int | None = None
-    # where judgments are about subtopics: how many these are, of how many documents, and how many
-    # judgments are about none; None: they are not
+    # the number of subtopics, of documents judged for subtopics, and of judgments without a
+    # subtopic; None: judgments have no subtopics
     subtopics: int | None = None
     documents: int | None = None
     without_subtopic: int | None = None
@@ -200,9 +200,9 @@ class PairCounts(Counts):
 
 
 POLICY = "policy_"
-# The item whose note tells the judgments from others.
+# The item whose note is the fingerprint of the judgments.
 FINGERPRINT = "qrels_fingerprint"
-# The end of items whose note says what orders a run.
+# The suffix of items whose note names the column that orders a run.
 ORDER = "_order"
 _RENUMBERED = "ranks other than 1, 2, 3, …: numbered anew"
 _DROPPED = "rows of documents of which a better one was kept"

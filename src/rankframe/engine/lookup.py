@@ -28,7 +28,7 @@ class Lookup:
     judgments: IndexedJudgments
     run: Batches
     policies: Policies
-    # whether the mean rank of ties is needed, and scores, which are compared across queries
+    # whether the mean rank of ties is needed, and whether scores are needed (across queries)
     tied_rank: bool
     scores: bool
     # whether all documents of judged queries are needed, and their ids
@@ -57,7 +57,7 @@ class Lookup:
             columns: the columns of the judged frame that are needed.
             listed: whether all documents of judged queries are needed.
             ids: whether the ids of these documents are needed.
-            at_once: how many bytes may be read ahead.
+            at_once: how many bytes of the inputs may be read ahead.
             as_text: whether ids are compared as text, whatever their types.
         """
         left, right = (qrels.frame, run.frame) if as_text else comparable(qrels, run)
@@ -87,7 +87,7 @@ class Lookup:
     @property
     def _key(self) -> Hashable:
         """Return the cache key: a run is matched once per key."""
-        # Units are in the run already, and what queries have had is not.
+        # These options are applied while the run is opened: they need not be part of the key.
         done = ("unit", "train", "exclude_seen")
         names = [name for name in JudgedOptions.__annotations__ if name not in done]
         options = (getattr(self.policies, name) for name in names)
@@ -105,7 +105,7 @@ class Lookup:
         )
 
     def nothing_found(self) -> RunMatches:
-        """Return what the run has of the judgments before it is read."""
+        """Return an empty accumulator of matches, to which batches of the run are added."""
         listing = None
         if self.listed:
             listing = Listing(tied_rank=self.tied_rank, docs=self.ids, k_max=self.policies.k_max)
@@ -123,7 +123,7 @@ def read_judgments(
 ) -> IndexedJudgments:
     """Read, check and index judgments.
 
-    `frame`: their columns, ids in the form in which they are compared.
+    `frame` has the columns of the judgments, with ids in the type in which they are compared.
     """
     table = Batches(qrels, frame, at_once).whole()
     judgments, repeat = index_judgments(table)

@@ -50,12 +50,12 @@ class Pairing:
     def each(
         self, work: Callable[[PairFrame], T], on_progress: OnProgress = ignore_progress
     ) -> list[T]:
-        """Work on all queries of both rankings, batch by batch, in any order and on all cores."""
+        """Call `work` with the pair frame of each batch, on all cores, in any order."""
         try:
             pairs = read_batches(self.b, lambda: _PairBatches(self, work), on_progress, heavy=True)
             return pairs.finish()
         except DuplicateError as error:
-            if error.role == self.a.role:  # tell of the whole input: how many, and which rows
+            if error.role == self.a.role:  # raise an error about the whole input instead
                 load_unique(self.a)
             raise
 
@@ -78,7 +78,7 @@ class _PairBatches(Generic[T]):
             self._results.append(result)
 
     def finish(self) -> list[T]:
-        """Work on the queries that only the first ranking has, and return all results."""
+        """Process the queries that only the first ranking has; return all results."""
         left = np.flatnonzero(~self._came)
         block = np.cumsum(self._pairing.index.lengths[left]) // BATCH_ROWS
         blocks = np.split(left, np.flatnonzero(np.diff(block)) + 1) if len(left) else []

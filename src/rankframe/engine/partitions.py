@@ -1,8 +1,8 @@
-"""Partitions: evaluate two inputs that do not fit in memory, one share of their queries at a time.
+"""Evaluate two inputs that do not fit in memory, one partition of their queries at a time.
 
-Inputs that are sorted by query are read side by side: nothing is written on the way, and little is
-in memory at once. Other inputs are first written into files by a hash of their query
-(`io/partition_files.py`).
+Inputs that are sorted by query are read side by side, as in a merge join: without temporary files,
+and with little memory. Other inputs are first partitioned into files by a hash of the query
+(`io/partition_files.py`), as in a hash join.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from rankframe.io.partition_files import MOST_ROWS, HashedInput
 from rankframe.io.raw_table import lazy_table
 from rankframe.io.scratch import room_for, scratch_folder
 
-# Rows of a partition: fewer cost more than they save.
+# The least rows of a partition: smaller partitions cost more time than they save memory.
 _LEAST_ROWS = 10_000
-# Rows of a file that are merged with those of other files at once.
+# Rows per file in memory while sorted files are merged.
 MERGED_ROWS = 1 << 13
 # Rows after which memory is given back: this takes some milliseconds.
 _TRIM_ROWS = 1 << 17
@@ -75,14 +75,14 @@ def evaluate_partitions(
     """Evaluate inputs that do not fit in memory.
 
     Args:
-        left: what lies beside the run, or the first of two rankings.
+        left: the side inputs of the run, or the first of two rankings.
         right: the run, or the second ranking.
-        evaluate: is called with the rows of each partition.
-        empty: returns the accumulator of no queries.
-        partitions: into how many the inputs are divided, at least.
-        row_bytes: how many bytes a row of each side takes.
-        values_file: where values per query go, which are then never all in memory.
-        on_progress: is called as rows are done.
+        evaluate: a callback that evaluates the rows of one partition.
+        empty: a callback that returns an empty accumulator.
+        partitions: the least number of partitions.
+        row_bytes: the memory per row of each side, in bytes.
+        values_file: a file for values per query, which are then never all in memory.
+        on_progress: a callback for progress.
     """
     rows, names = (count_rows(left), count_rows(right)), (left.name, right.name)
     with scratch_folder() as folder:
@@ -141,7 +141,7 @@ def _evaluate_ahead(
             need = sum(map(need_of, (left, right), row_bytes))
             budget.acquire(need)
             yield left, right, need
-            del left, right  # not held while the next ones are read
+            del left, right  # free the memory before the next partition is read
 
     def work(item: tuple[pl.DataFrame, pl.DataFrame, int]) -> Accumulator:
         left, right, need = item
@@ -224,9 +224,9 @@ class _Merger:
 
 
 def merge_sorted_files(files: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
-    """Merge files that are each in order of their queries into one frame that is, lazily.
+    """Merge files that are sorted by query into one sorted lazy frame.
 
-    Few rows of each file are in memory at once. (polars' `merge_sorted` holds most of them.)
+    Only a few rows of each file are in memory at once. (polars' `merge_sorted` holds most rows.)
 
     Args:
         files: Parquet files, each with other queries, written in groups of `MERGED_ROWS`.
@@ -242,7 +242,7 @@ def _read_merged(
     files: Sequence[Path], columns: list[str], rows: int | None
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of sorted files in order of their queries."""
-    del rows  # what is too much is not read
+    del rows  # a limit needs no action: the generator is not consumed further
     sides = [_SortedFile(file, [QUERY, *(name for name in columns if name != QUERY)])
              for file in files]  # fmt: skip
     bound: str | None = ""
@@ -373,7 +373,7 @@ class _SortedInput:
         query, pending = rows[QUERY], self._pending[QUERY]
         follows = not len(pending) or not rows.height or pending[-1] <= query[0]
         self.in_order = self.in_order and follows and query.is_sorted()
-        # Not in one chunk: a query that goes on and on would be copied each time.
+        # Do not rechunk: the rows of a long query would be copied at each step.
         self._pending = pl.concat([self._pending, rows])
         # Where ids are longer than those before, fewer rows are read next.
         fit = self._limit * rows.height // max(size_of(rows), 1)

@@ -57,10 +57,10 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """Hold what metrics are computed from: parts, values over the parts, and whole expressions.
+    """Hold compiled metrics: shared parts, expressions over parts, and expressions over rows.
 
-    Expressions that cannot be split into parts (users' own, and a few that look at the list as a
-    whole) are computed over the rows of each query.
+    Expressions that cannot be split into parts (user-defined metrics, and a few that depend on the
+    list as a whole) are computed over the rows of each query.
     """
 
     metrics: tuple[Metric, ...]
@@ -151,7 +151,7 @@ def _aggregate_rows(
     expressions: Expressions, rows: pl.DataFrame, code: NDArray[np.int32]
 ) -> pl.DataFrame:
     """Compute expressions over the rows of each query; `code` has the number of a row's query."""
-    # Told that the rows are sorted, polars adds up each group in their order, not by threads.
+    # With the sorted flag, polars sums each group in row order, independent of threads.
     numbered = pl.DataFrame({_CODE: pl.Series(code).set_sorted()}).hstack(rows)
     try:
         values = (
@@ -207,7 +207,7 @@ def concat_values(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def copy_values(values: pl.DataFrame, rows: NDArray[np.int64], queries: pl.Series) -> pl.DataFrame:
-    """Return values of other queries; `rows` has the row here that each of them copies."""
+    """Return a frame of values for `queries`; `rows` has the row of `values` for each query."""
     return values[pl.Series(rows)].with_columns(queries.alias(QUERY))
 
 

@@ -61,7 +61,7 @@ class Summary(NamedTuple):
     queries: int
 
 
-# With fewer queries than these, a slice's numbers are hints.
+# A slice with fewer queries is flagged as small: its numbers are not reliable.
 SMALL = 30
 _MOST_SHOWN = 30  # slices in a notebook
 SLICES_SCHEMA = {"by": pl.String, "slice": pl.String, **SUMMARY_SCHEMA, "small": pl.Boolean}
@@ -74,11 +74,11 @@ _COLUMNS = {
     "slices": SLICES_SCHEMA,
     "items": ITEMS_SCHEMA,
 }
-# There are none of these unless they were asked for.
+# Frames that exist only if the evaluation requested slices of queries or of items.
 _OPTIONAL = ("slices", "items")
 RESULT_FILES = tuple(f"{name}.parquet" for name in _COLUMNS)
-# What a reader of the numbers should know, of an evaluation or of a comparison, unless it is 0: the
-# item, the noun that is counted (if it is printed), and the text.
+# The counts in `Result.overview`, each shown unless it is 0: the ledger's item, the noun to count
+# (or "" to omit it), and the text.
 _SAID = (
     ("queries_evaluated", "query", "{} evaluated"),
     ("queries_missing", "", "{} missing from the run"),
@@ -96,7 +96,7 @@ _SAID = (
 )
 _SHARES = ("judged_share_top_10", "share_shared")
 PER_QUERY_FILE = "per_query.parquet"
-_ATTEMPTS, _PAUSE = 500, 0.01  # to read a result that others replace
+_ATTEMPTS, _PAUSE = 500, 0.01  # retries (seconds apart) if another process replaces the result
 _State: TypeAlias = tuple[tuple[str | int, ...], ...]
 
 
@@ -200,7 +200,7 @@ class Result(Exported):
         self.items = _NO_ITEMS.clone() if items is None else items
         self.inputs = dict(inputs or {})
         self._values = per_query
-        # by which its files are known again, if they were read
+        # identifies the files that were read, to detect later replacement
         self._state = None if isinstance(per_query, pl.DataFrame) else _state(per_query)
 
     @cached_property
@@ -328,7 +328,7 @@ class Result(Exported):
             if list(schema.items())[: len(columns)] != list(columns.items()):
                 raise refused(f"no rankframe result: {name} lacks {', '.join(columns)}")
         ledger = frames["ledger"]
-        if ledger.is_empty():  # as Spark leaves it until all else is written
+        if ledger.is_empty():  # Spark leaves the ledger empty until all other files are written
             raise refused("its writing was not completed")
         counted = ledger.filter(pl.col("item") == "queries_evaluated")["value"].to_list()
         unvalued = set(frames["summary"]["metric"]) - set(schemas["per_query"])
@@ -409,7 +409,7 @@ def _stored(folder: Path | Remote, name: str) -> Path | Remote:
 
 @contextmanager
 def _explained(place: object) -> Iterator[None]:
-    """Raise what fails while a result is read as an error that names its place."""
+    """Convert errors raised while a result is read into an error that names the result's place."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -444,9 +444,9 @@ def _scanned(path: Path | Remote) -> pl.LazyFrame:
 
 
 def slices_table(slices: pl.DataFrame, counted: str) -> list[Part]:
-    """Return the first slices as rows, a column per metric, and how many more there are.
+    """Return a table of the first slices, a column per metric, and the number of further slices.
 
-    counted: the title of the column that counts queries.
+    `counted` is the title of the column that counts queries.
     """
     rows: dict[tuple[str, str], list[str]] = {}
     queries: dict[tuple[str, str], str] = {}

@@ -176,7 +176,7 @@ class RetrievedMetrics:
 
     @property
     def by_value(self) -> dict[str, int]:
-        """Return the attributes by whose values ranks are counted, and down to which rank."""
+        """Return the attributes whose values are counted by rank, each with the last rank."""
         found: dict[str, int] = {}
         for metric in self.documents:
             if metric.definition is not None and metric.definition.by_value:
@@ -187,7 +187,7 @@ class RetrievedMetrics:
         return found
 
     def no_exposure(self) -> Exposure:
-        """Return the counts of how often documents were retrieved before anything was."""
+        """Return an empty accumulator of exposure counts."""
         hits = self.items_by is not None and self.items_by.hits
         return Exposure.empty(self.cutoffs, self.catalogue, self.by_value, hits=hits)
 

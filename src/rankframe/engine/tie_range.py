@@ -1,7 +1,8 @@
 """Find how far the order of documents with equal scores moves the averages of metrics.
 
-Only queries in which the order matters are computed again, in the best and in the worst order of
-grades. Of many judgments, a sample of the queries is, which depends on nothing but their ids.
+Only queries in which the order matters are evaluated again: in the best and in the worst order by
+grade. If there are many judgments, only a sample of these queries is evaluated again. The sample
+depends only on the query ids.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _ORDERS: tuple[TieOrder, TieOrder] = ("worst", "best")
 
 @dataclass(frozen=True)
 class TieSums:
-    """Hold the sum of a metric's values, and what the worst and the best order of ties add."""
+    """Hold the sum of a metric's values, and the changes by the worst and the best tie order."""
 
     queries: int = 0
     values: Exact = _NOTHING

@@ -1,4 +1,5 @@
-"""Build the frames that metrics look at from matches and ranks.
+"""Build the frames that metrics are expressions over, from matches and ranks.
 
-Columns are flat arrays over all queries, computed only when a metric needs them.
+The columns of a frame are flat arrays over all queries. Each column is computed only if a metric
+needs it.
 """

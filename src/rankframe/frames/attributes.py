@@ -24,21 +24,27 @@ from rankframe.kernel.segments import (
 )
 
 _LARGEST_SCALE, _EXACT = 1 << 24, 2.0**53
-_FEW_CELLS, _ROOM = 1 << 16, 4  # of a table that may be mostly empty, and for each row
-_MOST_BITS, _MOST_PLACES = 64, 256  # of values in a number, and of a list
+# Sums are computed in a dense table up to this many cells, or up to this many cells per row.
+_FEW_CELLS, _ROOM = 1 << 16, 4
+# Bit masks are used up to this many distinct values, and up to this depth of the lists.
+_MOST_BITS, _MOST_PLACES = 64, 256
 
 
 @dataclass(frozen=True)
 class Values:
-    """Hold the values of an attribute as numbers in their order: none, one or more per document."""
+    """Hold an attribute of documents, dictionary-encoded: zero, one or more values per document.
 
-    # the first value of each document, how many there are, and the values of all documents
+    Distinct values are numbered in ascending order of their text.
+    """
+
+    # for each document: the position of its first value in `numbers`, and how many values it has
     starts: Ints
     lengths: Ints
+    # the values of all documents, as indices into `names`
     numbers: Ints
-    # the values as text, in order of their numbers
+    # the distinct values as text, ascending
     names: pl.Series
-    # whether a document can have several
+    # whether a document can have several values
     several: bool
 
     @classmethod
@@ -61,7 +67,7 @@ class Values:
 
     @cached_property
     def scale(self) -> int | None:
-        """Return the least common multiple of the numbers of values, or None if it is large."""
+        """Return the least common multiple of all `lengths`, or None if it is large."""
         scale = math.lcm(*np.unique(self.lengths[self.lengths > 0]).tolist())
         return scale if scale <= _LARGEST_SCALE else None
 
@@ -72,13 +78,13 @@ class Values:
 
     @cached_property
     def masks(self) -> Keys:
-        """Return the values of each document as bits, of no more than 64 values in all."""
+        """Return each document's values as a 64-bit mask; there are at most 64 distinct values."""
         masks = np.zeros(len(self.starts), np.uint64)
         np.bitwise_or.at(masks, self.owners, np.uint64(1) << self.numbers.astype(np.uint64))
         return masks
 
     def with_value(self, name: str) -> Flags:
-        """Flag the documents that have a value."""
+        """Flag the documents that have the value `name`."""
         flags = np.zeros(len(self.starts), np.bool_)
         number = self.names.index_of(name)
         if number is not None:
@@ -86,9 +92,11 @@ class Values:
         return flags
 
     def look_up(self, docs: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return the rows of known documents, how many values each has, and these values.
+        """Look up the values of the document in each row; unknown documents have no values.
 
-        `docs` are numbers of documents, -1 for unknown ones.
+        `docs` has the number of the document in each row, or -1 if the document is unknown. Returns
+        the rows with known documents, how many values each of these rows has, and the numbers of
+        the values, row by row.
         """
         rows = np.flatnonzero(docs >= 0)
         docs = docs[rows]
@@ -98,20 +106,21 @@ class Values:
 
 @dataclass(frozen=True)
 class ValueSets:
-    """Group documents by the set of values that they have; set 0 is the empty one."""
+    """Group documents by their set of values. Sets are numbered; set 0 is the empty set."""
 
+    # the distinct values as text
     names: pl.Series
-    # the set of each document of the catalogue
+    # the number of each catalogue document's set
     of_documents: Ints
-    # each pair of a set and one of its values, by value
+    # pairs of a set and one of its values, sorted by value: the set, and the value's number
     sets: Ints
     numbers: Ints
-    # how many values each set has
+    # the number of values in each set
     lengths: Ints
 
     @classmethod
     def from_values(cls, values: Values) -> ValueSets:
-        """Number the sets in an order of their values."""
+        """Number the distinct sets of values."""
         rows = pl.DataFrame({"doc": values.owners, "number": values.numbers})
         key = pl.col("number").cast(pl.String).str.join(" ").alias("key")
         keyed = rows.group_by("doc", maintain_order=True).agg(key)
@@ -126,27 +135,27 @@ class ValueSets:
 
     @property
     def count(self) -> int:
-        """Count the sets, with the empty one."""
+        """Count the sets, including the empty set."""
         return len(self.lengths)
 
     def look_up(self, docs: Ints) -> Ints:
-        """Return the sets of documents; the empty one for -1, an unknown document."""
+        """Return the set of each document; unknown documents (-1) have the empty set."""
         return np.append(self.of_documents, 0)[docs]
 
     def shares(self, per_set: NDArray[np.number]) -> Floats:
-        """Divide the number of each set equally among its values; return the sum of each value."""
+        """Split each set's amount equally among its values; return the total of each value."""
         parts = per_set[self.sets] / self.lengths[self.sets]
         sums = np.bincount(self.numbers, weights=parts, minlength=len(self.names))
         return sums.astype(np.float64, copy=False)
 
     def wholes(self, per_set: Ints) -> Ints:
-        """Give the number of each set to each of its values; return the sum of each value."""
+        """Credit each value with the whole amount of each of its sets; return the totals."""
         sums = np.zeros(len(self.names), np.int64)
         np.add.at(sums, self.numbers, per_set[self.sets])
         return sums
 
     def by_set(self, per_document: NDArray[Any]) -> NDArray[Any]:
-        """Add up the numbers of the catalogue's documents by set."""
+        """Sum amounts, one for each document of the catalogue, by set."""
         sums = np.zeros(self.count, per_document.dtype)
         np.add.at(sums, self.of_documents, per_document)
         return sums
@@ -154,7 +163,7 @@ class ValueSets:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Hold a vector of length 1 for each document; zeros for documents without a vector."""
+    """Hold a unit vector for each document; a zero vector for documents without a vector."""
 
     units: Floats
     present: Flags
@@ -185,19 +194,19 @@ class Vectors:
 
 @dataclass(frozen=True)
 class ListedValues:
-    """Compute columns about the values of the documents of lists; rows are by list, then rank."""
+    """Compute columns about the values of retrieved documents; rows are sorted by list and rank."""
 
     values: Values
-    # the list of each row, and its document, -1 where that is unknown
+    # the number of each row's list, and the number of its document (-1 if unknown)
     code: Ints
     docs: Ints
 
     @cached_property
     def _pairs(self) -> tuple[Ints, Ints, Ints]:
-        """Return the pairs of a row and one of its values, by list and value.
+        """Return all pairs of a row and one of its values, sorted by list, value and rank.
 
-        Each with its row, the first pair with this list and value, and how many rows of the list
-        above have the value.
+        Returns three arrays over the pairs: the row, the position of the first pair with the same
+        list and value, and how many rows above in the same list have the value.
         """
         rows, lengths, number = self.values.look_up(self.docs)
         row = np.repeat(rows, lengths)
@@ -220,7 +229,7 @@ class ListedValues:
         if len(self.values.names) > _MOST_BITS or deepest > _MOST_PLACES:
             row, _, above = self._pairs
             return np.bincount(row[above == 0], minlength=len(self.code))
-        # All lists at the same time, from their first rows down.
+        # Loop over ranks, and process all lists at once.
         counts = np.zeros(len(self.code), np.int64)
         masks = np.append(self.values.masks, np.uint64(0))[self.docs]
         met = np.zeros(len(starts), np.uint64)
@@ -233,7 +242,7 @@ class ListedValues:
         return counts
 
     def crowd(self) -> Floats:
-        """Sum up (c + 1) log2(c + 1) − c log2 c over a row's values, which c rows above have."""
+        """Sum (c + 1) log2(c + 1) − c log2 c over a row's values; c rows above have the value."""
         row, _, above = self._pairs
         steps = np.arange(int(above.max(initial=0)) + 2, dtype=np.float64)
         worth = steps * np.log2(np.maximum(steps, 1))
@@ -243,11 +252,14 @@ class ListedValues:
         return sums.astype(np.float64)
 
     def pairs(self) -> Ints:
-        """Count the rows above that have a value, where the row has one itself."""
+        """Count, for each row with any value, the rows above in its list with any value; else 0."""
         return rows_above(self.counts > 0, self.code)
 
     def unlike(self) -> Floats:
-        """Sum up the Jaccard distances of a row's values to the rows that `pairs` counts."""
+        """Sum the Jaccard distances of each row's values to the values of the rows above it.
+
+        Only pairs of rows that both have values count (see `pairs`).
+        """
         row, first, above = self._pairs
         pairs, rows = self.pairs(), len(self.code)
         if not self.values.several:
@@ -268,10 +280,10 @@ def rows_above(flags: Flags, code: Ints) -> Ints:
 
 
 def cosines(vectors: Vectors, present: Flags, code: Ints, docs: Ints) -> Floats:
-    """Sum up the cosines of each row's vector with the vectors of the rows above in its list.
+    """Sum the cosines of each row's vector with the vectors of the rows above it in its list.
 
-    A loop over places: each list is added up in its own order, whatever other lists there are.
-    `present` flags the rows with a vector.
+    `present` flags the rows with a vector. The function loops over ranks, so that the order of
+    summation within a list does not depend on other lists.
     """
     rows = np.flatnonzero(present)
     cosines = np.zeros(len(docs))
@@ -296,14 +308,17 @@ def divergence(
     *,
     kept: float = 0.99,
 ) -> Floats:
-    """Compute Steck's Σ p ln(p / q̃) of each list; NaN where p or q has no values.
+    """Compute Steck's calibration divergence Σ p ln(p / q̃) of each list.
+
+    p is the distribution of values in train, q that of the retrieved documents, and q̃ a mixture of
+    both. The result is NaN if p or q has no values.
 
     Args:
         values: The values of the catalogue's documents.
-        retrieved: List and document of each row, by list; q is their distribution of values.
-        train: List and document of each row in train, and how often it is there; for p.
-        lists: How many lists there are.
-        kept: The share of q in q̃; the rest is p.
+        retrieved: The list and the document of each retrieved row, sorted by list.
+        train: The list, the document and the count of each row of train.
+        lists: The number of lists.
+        kept: The weight of q in q̃; p has the rest.
     """
     size = max(len(values.names), 1)
     keys, p = _sum_weights(*_weigh_values(values, *train, size), lists * size)
@@ -325,10 +340,11 @@ def divergence(
 def _weigh_values(
     values: Values, lists: Ints, docs: Ints, times: Floats, size: int
 ) -> tuple[Ints, Floats]:
-    """Return list × value for each value of each document, and its part of the document.
+    """Return a key of list and value for each value of each document, and the value's weight.
 
-    Parts are whole numbers where these are not too large, as sums of them are the same in any
-    order; otherwise rows are sorted by list, value and document.
+    A document's weight is split equally among its values. Weights are scaled to whole numbers if
+    these are small enough: such sums are exact in any order. Otherwise, the result is sorted by
+    list, value and document, so that the order of summation is fixed.
     """
     rows, lengths, number = values.look_up(docs)
     key = np.repeat(lists[rows] * size, lengths)
@@ -343,7 +359,7 @@ def _weigh_values(
 
 
 def _sum_weights(key: Ints, weights: Floats, cells: int) -> tuple[Ints, Floats]:
-    """Return the distinct keys, which are below `cells`, in order, and the sum of each."""
+    """Return the distinct keys in ascending order, and the sum of each; keys are below `cells`."""
     if cells <= max(_FEW_CELLS, _ROOM * len(key)):
         total = np.asarray(np.bincount(key, weights=weights, minlength=cells), np.float64)
         keys = np.flatnonzero(total)

@@ -37,14 +37,14 @@ from rankframe.kernel.batch import KEY, hashed, text_hashes
 from rankframe.kernel.matching import find_ids
 from rankframe.kernel.tables import Index
 
-# The attribute that every document has, and its values. The head are the most popular documents
-# that make up `_HEAD_SHARE` of all interactions; cold ones are not in train.
+# A built-in attribute of every document, and its values. The head is the most popular documents
+# that make up `_HEAD_SHARE` of all interactions; cold documents are not in train.
 POPULARITY = "popularity"
 HEAD, TAIL, COLD = SLICES_OF_POPULARITY = ("head", "tail", "cold")
 _HEAD_SHARE = 0.8
-# What separates values in a text, and the share of values that have it.
+# Separators of values in a text, and the least share of texts with a separator that makes lists.
 _MARKS, _LISTED_SHARE = ("|", ";", ","), 0.1
-# Bytes that a row of train takes where pairs of queries and documents are counted.
+# Bytes of memory per row of train while pairs of queries and documents are counted.
 _PAIR_BYTES = 200
 T = TypeVar("T")
 
@@ -54,17 +54,18 @@ class Catalogue:
     """Hold documents in order of their ids, and their popularity and attributes."""
 
     docs: pl.Series
-    # of each document: whether it can be retrieved, how many queries have it, and how often
+    # for each document: whether it can be retrieved, in how many queries of train it is, and its
+    # number of interactions
     inside: Flags
     popularity: Ints
     interactions: Floats
-    # queries in train; None: there is no train
+    # the number of queries in train; None: no train was passed
     train_queries: int | None
-    # a row for each document; only nulls for documents that items lack
+    # a row for each document; all nulls for documents that are not in `items`
     attributes: pl.DataFrame
-    # whether an input lists the documents that can be retrieved
+    # whether `items` or `catalogue` lists the documents that can be retrieved
     is_listed: bool
-    # attributes of which it is known whether their texts list values
+    # attributes for which the user said whether texts are lists of values
     split: frozenset[str] = frozenset()
     _cache: dict[tuple[str, str], Any] = field(default_factory=dict)
 
@@ -117,7 +118,7 @@ class Catalogue:
 
     @cached_property
     def more_popular(self) -> Floats:
-        """Return the share of all interactions that documents with more interactions have."""
+        """Return, for each document, the share of interactions with more popular documents."""
         total = self.interactions.sum()
         levels, level = np.unique(self.interactions, return_inverse=True)
         sums = np.bincount(level, weights=self.interactions, minlength=len(levels))
@@ -135,19 +136,19 @@ class Catalogue:
         return Index(text_hashes(DOC, self.docs))
 
     def find(self, hashes: Keys, docs: pl.Series) -> Ints:
-        """Return the number of each document by the hash of its text; -1 if unknown."""
+        """Return the number of each document, given ids and their hashes as text; -1 if unknown."""
         return find_ids(self._index, self.docs, hashes, docs)
 
     @cached_property
     def frame(self) -> FrameColumns:
-        """Return the columns of the retrieved frame, with the attributes of these documents."""
+        """Return the columns of the retrieved frame, including the attributes of documents."""
         attributes = {name: Column(kind, "") for name, kind in self.attributes.schema.items()}
-        # Its own columns come first, and keep their parameters if an attribute is called `new`.
+        # The frame's own columns come first, and win over an attribute of the same name (`new`).
         columns = {**RETRIEVED_FRAME.columns, **attributes, **RETRIEVED_FRAME.columns}
         return replace(RETRIEVED_FRAME, columns=columns)
 
     def values(self, name: str) -> Values:
-        """Return an attribute as numbers of values; refuse text that seems to list values."""
+        """Return an attribute, dictionary-encoded; refuse text that looks like lists of values."""
 
         def number_values() -> Values:
             attribute = self.attribute(name)
@@ -158,11 +159,11 @@ class Catalogue:
         return self._cached(Values, name, number_values)
 
     def value_sets(self, name: str) -> ValueSets:
-        """Group documents by the set of values that they have of an attribute."""
+        """Group documents by their set of values of an attribute."""
         return self._cached(ValueSets, name, lambda: ValueSets.from_values(self.values(name)))
 
     def vectors(self, name: str) -> Vectors:
-        """Return an attribute as vectors of length 1."""
+        """Return an attribute as unit vectors."""
         return self._cached(Vectors, name, lambda: Vectors.from_series(self.attribute(name)))
 
     def _cached(self, kind: type[T], name: str, make: Callable[[], T]) -> T:
@@ -172,7 +173,7 @@ class Catalogue:
         return self._cache[key]
 
     def attribute(self, name: str) -> pl.Series:
-        """Return a column of the items, or popularity; refuse a name that is neither."""
+        """Return a column of `items`, or the popularity attribute; refuse other names."""
         if name == POPULARITY:
             return self._popularity
         if name not in self.attributes.columns:
@@ -197,7 +198,7 @@ class Catalogue:
 
 @dataclass(frozen=True)
 class Trained:
-    """Hold the counts of train by document (doc_id, popularity, count), and of its queries."""
+    """Hold counts of train: a row per document (doc_id, popularity, count), and its queries."""
 
     documents: pl.DataFrame
     queries: int
@@ -220,7 +221,7 @@ class Trained:
 
     @classmethod
     def from_rows(cls, rows: pl.LazyFrame) -> Trained:
-        """Count query_id, doc_id and count of all rows of some queries."""
+        """Count rows of train (query_id, doc_id, count) that include all rows of their queries."""
         pairs = _count_pairs(rows)
         users = pl.len().cast(pl.Int64).alias("popularity")
         documents = pairs.lazy().group_by(DOC).agg(users, pl.col(COUNT).sum())
@@ -233,8 +234,8 @@ class Trained:
 
 
 def _count_pairs(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Return query_id, doc_id and count, with one row for each pair."""
-    # Only rows whose keys are equal are grouped by their ids.
+    """Sum `count` by query and document: return query_id, doc_id and count."""
+    # Only rows with repeated keys need a group-by on ids.
     table = hashed(rows.select(QUERY, DOC, COUNT)).collect(engine="streaming")
     keys = np.sort(table[KEY].to_numpy())
     repeated = np.unique(keys[1:][keys[1:] == keys[:-1]])
@@ -246,7 +247,7 @@ def _count_pairs(rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _name_attribute(name: str) -> str:
-    """Return the name of an attribute, with a prefix if the frames have a column of that name."""
+    """Return an attribute's column name: with a prefix if a frame has a column of that name."""
     column = RETRIEVED_FRAME.columns.get(name)
     own = name in DOCUMENTS_FRAME.columns or (column is not None and not column.parameters)
     return f"items.{name}" if own or RETRIEVED_FRAME.request(name).attribute is not None else name
@@ -274,11 +275,11 @@ def _split_texts(attributes: pl.DataFrame | None, split: SplitBy) -> pl.DataFram
 
 
 def _refuse_lists_in_text(attribute: pl.Series) -> None:
-    """Refuse texts such as `Action|Romance`, which would count as one value each.
+    """Refuse an attribute with texts such as `Action|Romance`, each of which would be one value.
 
-    Texts look like lists if a separator stands in a tenth of the values or more, and values have
-    parts in common: with commas and semicolons, fewer parts than there are values ("Rome, Italy"
-    is no list).
+    Texts look like lists if at least a tenth of them have a separator, and if they share parts. For
+    commas and semicolons, there must be fewer distinct parts than texts ("Rome, Italy" is not a
+    list).
     """
     texts = attribute.drop_nulls().unique()
     for mark in _MARKS:
@@ -300,9 +301,10 @@ def _refuse_lists_in_text(attribute: pl.Series) -> None:
 
 
 def _as_numbers(texts: pl.Series) -> pl.Series:
-    """Return a column of a text file as numbers if all its values are, as other formats have it.
+    """Convert a column of a text file to numbers if all its values are numbers; else return it.
 
-    Codes with zeros in front, such as 007, stay text.
+    Other file formats have such columns as numbers. Codes with leading zeros, such as 007, stay
+    text.
     """
     values = texts.drop_nulls()
     for kind in (pl.Int64, pl.Float64):
@@ -329,7 +331,7 @@ def _read_items(
     ):
         raw = pl.LazyFrame([read_texts(source, name, DOC)])
     else:
-        opened = open_raw(source, name, limit)  # keeps temporary files
+        opened = open_raw(source, name, limit)  # temporary files live as long as this object
         raw, untyped = opened.frame, opened.untyped
     names = list(raw.collect_schema())
     requested = Requested.from_mapping(columns, role).names.get(DOC)

@@ -1,4 +1,4 @@
-"""Compute the columns of a frame on demand, eagerly or as a LazyFrame: no more than are used."""
+"""Compute the columns of a frame on demand, eagerly or as a LazyFrame: only columns in use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ColumnFrame:
     columns: FrameColumns
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
-        """Return the frame with these columns (and no others computed)."""
+        """Return a frame of the given columns; compute no other columns."""
         return pl.DataFrame([*map(self.column, columns)])
 
     def column(self, name: str) -> pl.Series:
@@ -31,11 +31,11 @@ class ColumnFrame:
 
     @abstractmethod
     def _compute(self, request: ColumnRequest) -> NDArray[Any] | pl.Series:
-        """Return the values of a column, which are cast to the column's type."""
+        """Return the values of a column; the caller casts them to the column's type."""
 
 
 def where(flags: Flags, values: NDArray[Any]) -> pl.Series:
-    """Return values as a column; null where a row is not flagged."""
+    """Return values as a series; null in rows without a flag."""
     column = pl.Series("values", values)
     return column.zip_with(pl.Series("flags", flags), pl.Series([None], dtype=column.dtype))
 
@@ -43,7 +43,11 @@ def where(flags: Flags, values: NDArray[Any]) -> pl.Series:
 def lazy_frame(
     schema: Mapping[str, pl.DataType], make: Callable[[set[str]], pl.DataFrame]
 ) -> pl.LazyFrame:
-    """Return a LazyFrame; `make` computes (at least) the columns that it is called with."""
+    """Return a LazyFrame whose data comes from `make`, a callback.
+
+    On collection, `make` is called with the names of the columns in use, and returns a frame with
+    at least these columns.
+    """
 
     def source(
         with_columns: list[str] | None,
@@ -53,7 +57,7 @@ def lazy_frame(
     ) -> Iterator[pl.DataFrame]:
         columns = list(schema) if with_columns is None else with_columns
         frame = make({*columns, *(predicate.meta.root_names() if predicate is not None else ())})
-        if n_rows is not None:  # polars means these rows to be cut before the predicate
+        if n_rows is not None:  # in polars' protocol, the limit applies before the predicate
             frame = frame.head(n_rows)
         if predicate is not None:
             frame = frame.filter(predicate)

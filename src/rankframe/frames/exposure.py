@@ -1,9 +1,9 @@
 """Count how often documents and the values of their attributes were retrieved, and at which ranks.
 
-Counts of different queries add up. Queries are dealt into buckets by a hash of their ids and
-counted by bucket: leaving out one bucket at a time estimates how uncertain a metric over documents
-is. Values are counted by the set of values that a document has, so that counts are whole numbers;
-the count of a set is divided among its values at the end.
+Counts of different queries merge by addition. Queries are put into buckets by a hash of their ids,
+and counted by bucket: the jackknife, which leaves out one bucket at a time, estimates the error of
+a metric over documents. For an attribute, documents are counted by their set of values, so that
+counts are whole numbers; the count of a set is divided among its values at the end.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from rankframe.stats.bootstrap import hash_ids
 
 # Buckets of queries: see docs/statistics.md.
 BUCKETS: Final = 32
-# Cells of the table of counts: beyond, queries are one bucket, and there are no intervals.
+# Limit of the cells in the table of counts. A larger catalogue gets a single bucket of queries, and
+# no intervals.
 _MOST_CELLS: Final = 1 << 27
-# Rows of counts that wait to be added up.
+# Limit of the buffered rows of counts before they are aggregated.
 _WAITING: Final = 1 << 20
 TIMES: Final = "times"
-# The series of `shrinkage` is smoothed: a term counts as likely as so many coins show at least as
-# many heads as its number (Efron and Thisted 1976).
+# The series of `shrinkage` is smoothed (Efron and Thisted 1976): the weight of term j is the
+# probability that this number of coins shows at least j heads.
 _COINS: Final = 10
 _WEIGHTS: Final = np.array(
     [
@@ -41,16 +42,20 @@ _WEIGHTS: Final = np.array(
         for j in range(1, _COINS + 1)
     ]
 )
-# How many times its own error the series has to be: with less, intervals are too narrow too often
-# (docs/statistics.md).
+# The series must be at least this multiple of its own error. With a smaller multiple, intervals are
+# too narrow too often (docs/statistics.md).
 _SURE: Final = 3.0
 
 
 class SliceCounts:
-    """Accumulate counts by slice of queries in a table."""
+    """Accumulate counts by slice of queries in a table.
+
+    The column `way` is the number of a slicing attribute, `number` is the number of its slice, and
+    `times` is the count.
+    """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        """Create an empty table; `schema` are the columns besides `way`, `number` and `times`."""
+        """Create an empty table; `schema` has the columns besides `way`, `number` and `times`."""
         self._schema: dict[Any, Any] = {
             "way": pl.Int32,
             "number": pl.Int64,
@@ -61,14 +66,14 @@ class SliceCounts:
         self._waiting: list[pl.DataFrame] = []
 
     def add(self, way: int, **columns: NDArray[Any] | pl.Series) -> None:
-        """Count rows of a way of slicing."""
+        """Count rows for a slicing attribute; `columns` are the columns of the schema."""
         rows = pl.DataFrame(columns).with_columns(pl.lit(way).alias("way"), pl.lit(1).alias(TIMES))
         self._waiting.append(self._summed([rows.select(list(self._schema)).cast(self._schema)]))
         if sum(table.height for table in self._waiting) > _WAITING:
             self._settle()
 
     def select(self, way: int, number: int | None = None) -> pl.DataFrame:
-        """Return the counts of a way of slicing, or of one of its slices."""
+        """Return the counts of all slices of an attribute, or of one slice."""
         rows = self._settle().filter(pl.col("way") == way)
         return rows if number is None else rows.filter(pl.col("number") == number)
 
@@ -97,11 +102,11 @@ class SliceCounts:
 class ValueExposure:
     """Accumulate how often documents were retrieved at each rank, by their set of values."""
 
-    # by bucket of queries × set × rank
+    # bucket of queries × set × rank
     counts: Ints
-    # of all queries, relevant documents, by set × rank; None: not needed
+    # relevant documents over all queries: set × rank; None: not needed
     hits: Ints | None
-    # of slices of queries
+    # the counts by slice of queries
     rest: SliceCounts = field(
         default_factory=lambda: SliceCounts({"set": pl.Int64, "rank": pl.Int64})
     )
@@ -121,14 +126,14 @@ class ValueExposure:
         slices: Sequence[Ints] = (),
         relevant: Flags | None = None,
     ) -> None:
-        """Count rows.
+        """Count retrieved rows.
 
         Args:
             sets: The set of values of each row's document.
             rank: The rank of each row.
-            code: The list of each row.
+            code: The number of each row's list.
             bucket: The bucket of each list.
-            slices: The number of each list's slice, for each way of slicing.
+            slices: For each slicing attribute, the number of each list's slice.
             relevant: Flags of the rows with a relevant document.
         """
         _, size, ranks = self.counts.shape
@@ -163,16 +168,18 @@ class Exposure:
     # ascending; None: the whole list
     cutoffs: tuple[int | None, ...]
     buckets: int
-    # by bucket × document of the catalogue × the first cutoff that includes it
+    # retrieved documents of the catalogue: bucket × document × the smallest cutoff that includes
+    # the document
     in_catalogue: Codes
-    # lists, by bucket × the first cutoff that retrieves any document
+    # lists: bucket × the smallest cutoff with any document
     lists: Ints
-    # documents that the catalogue lacks (under way −1, by bucket), and slices of queries; a
-    # document of None stands for a list
+    # counts of documents that the catalogue lacks (with `way` −1 and the bucket as `number`), and
+    # counts by slice of queries. The column "bucket" holds the smallest cutoff; a null document
+    # stands for a list
     rest: SliceCounts = field(
         default_factory=lambda: SliceCounts({DOC: pl.String, "bucket": pl.Int16})
     )
-    # by attribute of documents: at which ranks its values were retrieved
+    # by attribute of documents: the counts of its values by rank
     values: Mapping[str, ValueExposure] = field(default_factory=dict)
 
     @classmethod
@@ -189,7 +196,7 @@ class Exposure:
         Args:
             cutoffs: Ascending; None: the whole list.
             catalogue: The documents that are counted.
-            by: Attributes, and down to which rank their values are counted.
+            by: The attributes to count, each with the last rank that is counted.
             hits: Also count how often documents with these values are relevant.
         """
         by = by or {}
@@ -205,7 +212,7 @@ class Exposure:
         return cls(tuple(cutoffs), buckets, in_catalogue, lists, values=values)
 
     def add(self, rows: RetrievedFrame, slices: Sequence[Ints]) -> None:
-        """Count the documents of lists; `slices`: their numbers, for each way of slicing."""
+        """Count the documents of lists; `slices`: each list's slice, for each slicing attribute."""
         cutoff = self._first_cutoff(rows.rank)
         inside = np.flatnonzero(cutoff < len(self.cutoffs))
         bucket = (hash_ids(rows.queries) % np.uint64(self.buckets)).astype(np.int64)
@@ -216,7 +223,7 @@ class Exposure:
         found = numbers >= 0
         _, size, cutoffs = self.in_catalogue.shape
         cells = ((bucket[code] * size + numbers) * cutoffs + cutoff[inside])[found]
-        # Sorted, so that no cell is counted twice: quicker than one after the other in any order.
+        # Sort first, to count each cell only once: faster than random increments.
         cells.sort()
         firsts = segment_starts(cells)
         times = segment_lengths(firsts, len(cells)).astype(np.int32)
@@ -243,7 +250,7 @@ class Exposure:
         self.rest.add(way, number=number, **{DOC: docs, "bucket": cutoff})
 
     def merge(self, other: Exposure) -> Exposure:
-        """Add the counts of other queries to these; the table of documents is large, and reused."""
+        """Merge the counts of other queries; `in_catalogue` is large, and is updated in place."""
         self.in_catalogue += other.in_catalogue
         return replace(
             self,
@@ -253,7 +260,7 @@ class Exposure:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the many zeros."""
+        """Pickle `in_catalogue` as a sparse array: most counts are 0."""
         counts = self.in_catalogue
         filled = np.flatnonzero(counts)
         return {**self.__dict__, "in_catalogue": (counts.shape, filled, counts.ravel()[filled])}
@@ -265,21 +272,20 @@ class Exposure:
 
 
 def discounted_counts(counts: Ints, k: int) -> Floats:
-    """Sum up count / log2(rank + 1) of each set down to a rank, given counts by set × rank."""
+    """Sum count / log2(rank + 1) over the ranks 1 to k, for each set; `counts` is set × rank."""
     return (counts[:, :k] / np.log2(np.arange(2, k + 2))).sum(axis=1)
 
 
 def shrinkage(retrieved: Flags) -> float | None:
     """Return a factor that corrects the jackknife's standard error of a number of documents.
 
-    `retrieved` flags which buckets retrieve which documents (buckets × documents). Returns None
-    where documents are too few.
+    `retrieved` flags which buckets retrieve which documents (buckets × documents). Returns None if
+    there are too few documents.
 
-    Leaving out buckets of queries one at a time says how many documents only one bucket retrieves,
-    f1. The variance of the number of distinct documents is rather f1 − f2 + f3 − …, where fj are
-    retrieved by j buckets: the number of new documents that as many other queries would retrieve
-    (Good and Toulmin 1956). The jackknife, which uses f1 alone, is multiplied by the root of their
-    ratio.
+    Let fj be the number of documents that exactly j buckets retrieve. The jackknife leaves out one
+    bucket at a time, and so estimates the variance from f1 alone. A better estimate of the variance
+    is f1 − f2 + f3 − …: the number of new documents that the same number of further queries would
+    retrieve (Good and Toulmin 1956). The factor is the square root of the ratio of both estimates.
     """
     by_buckets = np.bincount(retrieved.sum(axis=0), minlength=_COINS + 1)[1 : _COINS + 1]
     variance = float((by_buckets * _WEIGHTS).sum())

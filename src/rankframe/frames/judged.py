@@ -1,7 +1,7 @@
 """Build the judged frame from judgments and their ranks in a run: one row per judgment.
 
-The run is matched with the judgments once. Each column is then computed from flat arrays over all
-queries, and only if a metric needs it.
+The run is matched with the judgments once. Each column is then computed on demand from flat arrays
+over all queries.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from rankframe.kernel.segments import (
 from rankframe.kernel.tables import FACTORS, representatives
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
-_SAMPLE = 1 << 14  # queries that show whether many have the same pattern
-_WORTH = 0.5  # the share of distinct patterns above which nothing is gained
-# A column of a frame, as whatever makes a series of its type.
+_SAMPLE = 1 << 14  # queries that are sampled to estimate the share of distinct patterns
+_WORTH = 0.5  # with a larger share of distinct patterns, deduplication does not pay
+# A callback that returns a column's values.
 Maker = Callable[[], NDArray[Any] | pl.Series]
 
 
@@ -64,10 +64,11 @@ class RowsByRank(ColumnFrame):
         Args:
             part: The judged documents.
             grade: The grade of each row.
-            documents: The judged document of each row, ascending; None: a row for each.
-            keys: Decide the order of unretrieved rows.
-            rel: The lowest grade that counts as relevant; None: any above 0.
-            max_grade: The largest grade there is; None: that of these rows.
+            documents: The index in `part` of each row's document, ascending; None: one row for each
+                judged document.
+            keys: Further sort keys, which decide the order of unretrieved rows.
+            rel: The lowest grade that counts as relevant; None: any grade above 0.
+            max_grade: The largest grade of all judgments; None: the largest grade of these rows.
         """
         self._part, self._rel, self._max_grade = part, rel, max_grade
         self.queries = part.queries
@@ -97,7 +98,7 @@ class RowsByRank(ColumnFrame):
 
     @abstractmethod
     def _makers(self, request: ColumnRequest, rel: float | None) -> Mapping[str, Maker]:
-        """Return functions that compute the columns that no other frame has."""
+        """Return, by column name, callbacks for the columns that are specific to the subclass."""
 
     def relevant(self, rel: float | None) -> Flags:
         """Flag the rows that count as relevant."""
@@ -105,7 +106,7 @@ class RowsByRank(ColumnFrame):
 
     @cached_property
     def max_grade(self) -> float:
-        """Return the largest grade there is."""
+        """Return the largest grade: as passed to the constructor, or else of these rows."""
         return float(self.grade.max()) if self._max_grade is None else self._max_grade
 
     def _spread(self, per_query: NDArray[Any]) -> NDArray[Any]:
@@ -130,8 +131,8 @@ class JudgedFrame(RowsByRank):
     ) -> None:
         """Sort the judgments.
 
-        With `settle`, unretrieved documents of the same grade are sorted by their ids, which only
-        frames with ids need. The order of the input never matters.
+        With `settle`, unretrieved documents with equal grades are sorted by id; only frames with
+        ids need this. The result never depends on the order of the input.
         """
         keys = [grade_codes(part.grades)]
         if settle:
@@ -140,14 +141,14 @@ class JudgedFrame(RowsByRank):
             ids[unretrieved] = part.docs.filter(pl.Series(unretrieved)).rank("ordinal").to_numpy()
             keys.append(ids)
         super().__init__(part, part.grades, None, keys, rel=rel, max_grade=max_grade)
-        # how many judged documents were retrieved
+        # the number of judged documents that were retrieved
         self.matched = int(np.count_nonzero(self.rank))
-        # of each query: how many documents the run has, and whether it lacks the query
+        # for each query: the number of documents in the run, and whether the run lacks the query
         self.retrieved = part.retrieved
         self.missing = ~part.in_run
 
     def judged_shares(self, k: int) -> Floats:
-        """Return how much of its top k was judged, one number per query; 0 for an empty list."""
+        """Return the judged share of each query's top k; 0 for an empty list."""
         judged = self._total((self.rank != _UNRETRIEVED) & (self.rank <= k))
         return judged / np.clip(self.retrieved, 1, k)
 
@@ -170,7 +171,7 @@ class JudgedFrame(RowsByRank):
         }
 
     def _nonrelevant(self, rel: float | None) -> Flags:
-        # trec_eval's reading: a negative grade is neither relevant nor non-relevant.
+        # As in trec_eval, a negative grade is neither relevant nor non-relevant.
         return (self.grade >= 0) & ~self.relevant(rel)
 
     @cached_property
@@ -198,12 +199,14 @@ class JudgedFrame(RowsByRank):
         return upto - np.searchsorted(places, base, side="left")
 
     def _tied_rank(self) -> pl.Series:
-        assert self._part.tied_rank is not None  # callers rank with it
+        assert self._part.tied_rank is not None  # collected if a metric needs this column
         return self._where_retrieved(self._part.tied_rank[self._order])
 
     def _pooled(self, rel: float | None) -> tuple[pl.Series, int]:
-        """Count the non-relevant documents of all judged queries below each row (ties count half),
-        and all of them. Unjudged documents are non-relevant.
+        """Count the non-relevant documents of all judged queries with a lower score than each row.
+
+        Ties count half; unjudged documents are non-relevant. Returns the counts, and the number of
+        all non-relevant documents.
         """
         pool = self._part.pool
         if self._part.score is None or pool is None:
@@ -234,16 +237,16 @@ def grade_codes(grade: Floats) -> Ints:
 
 
 def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
-    """Find queries that represent all others: with the same ranks, grades and number of documents.
+    """Deduplicate queries by pattern: their ranks, grades and number of documents.
 
-    Most metrics depend on ranks and grades alone: not on ids, scores, ties or the order within a
-    query. Where lists are short and judgments few, most queries have the ranks and grades of
-    another query: of a million with ten documents and three judgments each, a few ten thousand
+    Most metrics depend only on the pattern: not on ids, scores, ties or the order within a query.
+    If lists are short and judgments few, most queries share their pattern with another query: of a
+    million queries with ten documents and three judgments each, only some ten thousand patterns
     differ.
 
     Returns:
-        The judgments of one query for each pattern, and for each query the number of the query with
-        its pattern; the judgments of all queries, where too few patterns repeat.
+        The judgments of one representative query per pattern, and for each query the number of its
+        representative. If too few patterns repeat, every query is its own representative.
     """
     queries = np.arange(len(part.starts))
     grade = grade_codes(part.grades)
@@ -259,7 +262,7 @@ def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
     order = sort_order(code, part.rank, grade)
     rank, grade = part.rank[order], grade[order]
     numbers = representatives(_marks(rank, grade, part.starts, part.retrieved)).astype(np.int64)
-    # Marks may be equal by chance: such a query represents itself.
+    # Hashes may collide: a query that differs from its representative represents itself.
     for values in (lengths, part.retrieved, part.in_run):
         numbers = np.where(values[numbers] == values, numbers, queries)
     rows = spread(part.starts[numbers], part.starts, len(rank)) + position(part.starts, len(rank))

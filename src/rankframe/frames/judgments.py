@@ -1,10 +1,10 @@
-"""Index judgments in memory by query: rows of a run are looked up in them.
+"""Index judgments in memory by query, so that rows of a run can be looked up.
 
-A fingerprint tells tables of judgments apart by sums over their rows, whatever the order of rows
-and the types of ids. It depends on the ids of each row as text, and on the bits of its number. One
-sum is of numbers and lengths of ids, and is the same in every environment. The other is of polars'
-hashes, which cost nothing where keys exist already; since these may change with a version of
-polars, `hash_kind` identifies them.
+A fingerprint identifies a table of judgments by two sums over its rows. It does not depend on the
+order of rows or the types of ids. One sum is over the bits of the numbers and the lengths of the
+ids, and is equal in every environment. The other sum is over polars' hashes of rows, which are free
+because keys are hashes. Polars' hash function may change with its version: `hash_kind` identifies
+the function.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from rankframe.kernel.tables import FACTORS
 
 NO_SUBTOPIC = -1
 _MASK = (1 << 64) - 1
-_BLOCK = 1 << 15  # rows: what fits in the cache
+_BLOCK = 1 << 15  # rows that fit in the cache
 
 
 @dataclass(frozen=True)
 class Fingerprint:
     """Hold sums over rows; sums over different rows add up."""
 
-    # of the bits of numbers, and of how long the ids are
+    # the sum over the bits of numbers and the lengths of ids
     plain: int = 0
-    # of hashes of whole rows
+    # the sum over hashes of whole rows
     hashes: int = 0
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
@@ -46,7 +46,7 @@ class Fingerprint:
 
 
 def differ(first: str, second: str) -> bool:
-    """Return whether two fingerprints, as text, are of different tables."""
+    """Return whether two fingerprints, as text, show that their tables differ."""
     (plain, *hashes), (plain_second, *hashes_second) = first.split("-"), second.split("-")
     same_kind = hashes[:1] == hashes_second[:1]
     return plain != plain_second or (same_kind and hashes != hashes_second)
@@ -54,7 +54,7 @@ def differ(first: str, second: str) -> bool:
 
 @cache
 def hash_kind() -> str:
-    """Return what identifies the hash function of polars: the hash of a text."""
+    """Return an identifier of polars' hash function: the hash of a fixed text."""
     return f"{int(text_hashes(DOC, pl.Series(['a document']))[0]) >> 48:04x}"
 
 
@@ -77,7 +77,7 @@ class SubtopicRows:
 
     # the judged document of each row, ascending
     document: Ints
-    # the number of each row's subtopic; numbers sort as names do; NO_SUBTOPIC: it has none
+    # the number of each row's subtopic, ascending by name; NO_SUBTOPIC: the row has no subtopic
     group: Ints
     names: pl.Series
     grades: Floats
@@ -102,9 +102,9 @@ class SubtopicRows:
         return int(np.count_nonzero(self.group == NO_SUBTOPIC))
 
     def instances(self, starts: Ints, documents: int) -> tuple[Ints, Ints]:
-        """Sort the rows by query and subtopic; return also where each subtopic of a query begins.
+        """Sort the rows by query and subtopic; also return where each subtopic of a query begins.
 
-        `starts` are the first documents of queries, which have that many `documents` in all.
+        `starts` has the first document of each query; `documents` is the number of all documents.
         """
         query = number_segments(starts, documents)[self.document].astype(np.int64)
         order = sort_order(query, self.group - NO_SUBTOPIC)
@@ -116,7 +116,7 @@ class SubtopicRows:
         return int(np.count_nonzero(self.group[order[begins]] != NO_SUBTOPIC))
 
     def fingerprint(self, document_keys: Keys) -> Fingerprint:
-        """Return the fingerprint of these rows, a term of the fingerprint of the judgments."""
+        """Return the fingerprint of the subtopic rows: one term of the judgments' fingerprint."""
         named = self.group != NO_SUBTOPIC
         weights = np.where(named, 1.0 if self.weights is None else self.weights, 1.0)
         bits, weight_bits = ((numbers + 0.0).view(np.uint64) for numbers in (self.grades, weights))
@@ -128,7 +128,9 @@ class SubtopicRows:
 
 
 def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
-    """Return numbers that sort as names do, NO_SUBTOPIC for a null, and the names.
+    """Dictionary-encode names: return numbers in ascending order of names, and the names.
+
+    The number of a null is NO_SUBTOPIC.
 
     >>> numbers, names = numbered(pl.Series(["b", None, "a", "b"]))
     >>> numbers, names.to_list()
@@ -145,10 +147,10 @@ def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
 class IndexedJudgments(QueryIndex):
     """Hold judgments in memory, query by query."""
 
-    # how many rows were read, of which some may have been dropped; None: none was
+    # the number of rows before duplicates were dropped; None: no row was dropped
     rows_read: int | None = None
-    # the subtopics of documents, if judgments have any: each document is then judged once, by the
-    # best of its grades
+    # the subtopics of documents, if judgments have any; the judgment of a document then has the
+    # best of the document's grades
     subtopics: SubtopicRows | None = None
 
     @property
@@ -163,12 +165,12 @@ class IndexedJudgments(QueryIndex):
 
     @property
     def dropped(self) -> int:
-        """Count the rows that were dropped, because others are better."""
+        """Count the rows that were dropped as duplicates of better rows."""
         return self.read - (self.height if self.subtopics is None else len(self.subtopics.document))
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """Return a fingerprint, which other judgments do not share."""
+        """Return the fingerprint of these judgments."""
         bits = (self.grades + 0.0).view(np.uint64)  # -0.0 is 0.0
         queries, docs, key = as_text(self.queries), as_text(self.docs.column), self.key
         if self.queries.dtype != pl.String or self.docs.column.dtype != pl.String:
@@ -183,9 +185,10 @@ class IndexedJudgments(QueryIndex):
 
 
 def index_judgments(table: pl.DataFrame) -> tuple[IndexedJudgments, bool]:
-    """Index the judgments of a table with hashes; return also whether there may be duplicates.
+    """Index the judgments of a table with hashes; also return whether there may be duplicates.
 
-    With subtopics, each document has the best of its grades, and `subtopics` holds all of its rows.
+    With subtopics, there is one judgment per document, with the best of its grades, and `subtopics`
+    holds all rows.
     """
     if SUBTOPIC not in table.columns:
         judgments = IndexedJudgments.from_hashed(table)

@@ -1,7 +1,7 @@
 """Collect the ranks of judged documents in a run, batch by batch, in any order of batches.
 
-On demand, all documents of judged queries are listed, and those without a judgment are put among
-the judgments as if they had grades.
+On demand, all documents of judged queries are listed, and unjudged documents are inserted among the
+judgments with assumed grades.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PER_ROW = ("grades", "rank", "tied_rank", "score", "ids", "tied_first", "tied_l
 
 
 def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict[str, Any]:
-    """Return rows of these fields of a record, which are arrays, columns or None."""
+    """Select rows of the named fields of a record; each field is an array, a series or None."""
     selected: dict[str, Any] = {}
     for name in names:
         values = getattr(record, name)
@@ -55,15 +55,15 @@ def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict
 
 @dataclass(frozen=True)
 class Listed:
-    """Hold documents of judged queries, with and without a judgment, in any order."""
+    """Hold documents of judged queries, judged and unjudged, in any order."""
 
-    # the number of the query, and of the judgment; -1: not judged
+    # the number of each document's query, and of its judgment (-1: unjudged)
     query: AnyInts
     judgment: AnyInts
     rank: Codes
-    # score, or else rank, as the run has it; None where rows say the order
+    # the score, or else the rank, in the run; None: the order of rows is the ranking
     value: Floats | None = None
-    # the mean rank of those with the same score; the ids: on demand
+    # on demand: the mean rank of the documents with the same score, and the ids
     tied_rank: Floats | None = None
     docs: pl.Series | None = None
 
@@ -79,7 +79,7 @@ class Listing:
 
     tied_rank: bool = False
     docs: bool = False
-    # no deeper than this
+    # the last rank to collect; None: all
     k_max: int | None = None
     _parts: list[pl.DataFrame] = field(default_factory=list)
 
@@ -90,10 +90,10 @@ class Listing:
 
         Args:
             batch: The documents.
-            numbers: The numbers of its queries in the judgments; -1: not judged.
-            rows: The rows of judged documents.
-            judged: The judgments of these rows.
-            ranks: The ranks of all rows.
+            numbers: For each query of the batch, its number in the judgments; -1: not judged.
+            rows: The batch rows of judged documents.
+            judged: The number of the judgment of each of these rows.
+            ranks: The ranks of all batch rows.
         """
         query = numbers.astype(np.int32)[batch.code]
         judgment = np.full(batch.height, -1, np.int32)
@@ -133,13 +133,13 @@ class MatchCounts:
     queries: int = 0
     # documents with the same score as the one ranked just above them
     tied: int = 0
-    # queries whose ranks contradict their scores; None where the run has only one of them
+    # queries whose ranks contradict their scores; None: the run has only ranks or only scores
     contradicting: int | None = None
-    # queries whose ranks are not 1, 2, 3, …; None where ranks do not say the order
+    # queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order
     renumbered: int | None = None
-    # rows of documents of which a better one was kept
+    # rows that were dropped as duplicates of better rows
     dropped: int = 0
-    # judged documents, before the run is cut at `k_max` or condensed
+    # judged documents in the run, before the run is truncated at `k_max` or condensed
     overlap: int = 0
 
 
@@ -158,11 +158,11 @@ class RunMatches:
         """Create the arrays that batches are added to.
 
         Args:
-            judgments: The judgments that documents are matched with.
-            policies: What counts.
-            tied_rank: Also collect the mean ranks of ties.
-            scores: Also collect scores.
-            listing: Collects all documents of judged queries; None: only judged ones are needed.
+            judgments: The judgments to join the run with.
+            policies: The policies of the evaluation.
+            tied_rank: Whether to collect the mean ranks of ties.
+            scores: Whether to collect scores.
+            listing: Collects all documents of judged queries; None: collect judged documents only.
         """
         self.judgments = judgments
         self.policies = policies
@@ -206,7 +206,7 @@ class RunMatches:
         if matches is None:
             batch, ranks, above = deduplicate_batch(batch, self.policies)
             matches = match_documents(batch, self.judgments, numbers)
-            assert matches is not None  # what was there twice was dropped
+            assert matches is not None  # duplicates were dropped
         if above is None:
             lengths = batch.lengths
         rows, judged = matches.batch_rows, matches.index_rows
@@ -244,14 +244,14 @@ class RunMatches:
 
         Args:
             batch: The documents.
-            numbers: The numbers of its queries in the judgments; -1: not judged.
-            rows: The rows of judged documents.
-            judged: The judgments of these rows.
+            numbers: For each query of the batch, its number in the judgments; -1: not judged.
+            rows: The batch rows of judged documents.
+            judged: The number of the judgment of each of these rows.
             ranks: The ranks of these rows.
-            lengths: How many documents each query has; None: as many as in the batch.
+            lengths: The number of documents of each query; None: the number in the batch.
         """
         lengths, k_max = batch.lengths if lengths is None else lengths, self.policies.k_max
-        if self.policies.ranks == "kept" and batch.height:  # up to the last rank
+        if self.policies.ranks == "kept" and batch.height:  # a list is as long as its last rank
             lengths = np.maximum.reduceat(batch.numbers[RANK], batch.starts).astype(np.int64)
         rank, last = ranks.rank, ranks.last
         whole, tied = self.whole, np.flatnonzero(ranks.first < last)
@@ -282,13 +282,13 @@ class RunMatches:
         queries: Ints | None = None,
         ties: JudgedTies | None = None,
     ) -> MatchedJudgments:
-        """Return the judgments of consecutive queries, or of all; after all batches were added.
+        """Return the judgments of some queries, with ranks. Call this after the last batch.
 
         Args:
-            first: the first query.
-            end: the query after the last one; None: all queries.
-            queries: the numbers of some of these queries; None: all of them.
-            ties: the order of documents with equal scores (default: that of the policies).
+            first: the number of the first query.
+            end: the number of the query after the last one; None: up to the last query.
+            queries: the numbers of the queries to keep among these; None: all.
+            ties: the order of documents with equal scores (default: the order of the policies).
         """
         part, ties = replace(self.whole, pool=self.pool), ties or self.policies.ties
         if end is not None:
@@ -311,29 +311,29 @@ def _top_scores(batch: Batch, queries: Flags, k_max: int | None) -> list[Floats]
 
 @dataclass(frozen=True)
 class MatchedJudgments:
-    """Hold judgments of whole queries, query by query, and their ranks in a run."""
+    """Hold judgments of whole queries, query by query, with the ranks of their documents."""
 
-    # as text
+    # the ids of the queries, as text
     queries: pl.Series
     # the first judgment of each query
     starts: Ints
     grades: Floats
-    # 0: not retrieved
+    # the rank of each judged document; 0: not retrieved
     rank: Codes
     tied_rank: Floats | None
-    # documents that the run has for each query, and whether it has the query at all
+    # for each query: the number of documents in the run, and whether the run has the query
     retrieved: Ints
     in_run: Flags
-    # of retrieved documents
+    # the score of each retrieved document
     score: Floats | None
     judgments: IndexedJudgments
     # the scores of all documents of judged queries, ascending
     pool: Floats | None = None
-    # the number of the first of these judgments among all
+    # the number of the first of these judgments in `judgments`
     first: int = 0
-    # what the documents are about, where judgments say so
+    # the subtopics of the documents; None: the judgments have no subtopics
     subtopics: SubtopicRows | None = None
-    # of the documents, as text; None: as judgments have them
+    # the ids of the documents, as text; None: look them up in `judgments`
     ids: pl.Series | None = None
     # the ranks of the first and the last document with the same score; 0 for documents without a
     # tie; None: not collected
@@ -342,7 +342,7 @@ class MatchedJudgments:
 
     @cached_property
     def docs(self) -> pl.Series:
-        """Return the documents, as text."""
+        """Return the ids of the judged documents, as text."""
         if self.ids is not None:
             return self.ids
         rows = np.arange(self.first, self.first + len(self.rank))
@@ -376,8 +376,8 @@ class MatchedJudgments:
 def order_ties(part: MatchedJudgments, order: TieOrder, k_max: int | None) -> MatchedJudgments:
     """Rank documents with equal scores by their grades: the best first, or the worst first.
 
-    Every order of these documents is as good as any other to the run, so the two bound the values
-    of metrics. The best order has unjudged documents at the end, the worst at the beginning.
+    The run does not decide the order of tied documents, so the two orders bound the values of
+    metrics. In each tie, unjudged documents come last in the best order, and first in the worst.
     """
     assert part.tied_first is not None  # collected with the ranks
     assert part.tied_last is not None
@@ -389,12 +389,12 @@ def order_ties(part: MatchedJudgments, order: TieOrder, k_max: int | None) -> Ma
     rows = rows[ascending_grades]
     starts = segment_starts(code[ascending_grades], part.tied_first[rows])
     place = position(starts, len(rows))
-    # how many judged documents of the group have larger grades, ties in an order of their own
+    # the number of judged documents in the tie with larger grades (equal grades in a fixed order)
     above = spread(segment_lengths(starts, len(rows)), starts, len(rows)) - 1 - place
     rank = part.rank.copy()
-    if order == "best":  # from the first place on, the largest grade first
+    if order == "best":  # fill the ranks of the tie from the first one, largest grade first
         rank[rows] = part.tied_first[rows] + above
-    else:  # up to the last place, the largest grade last
+    else:  # fill the ranks of the tie from the last one, largest grade last
         rank[rows] = part.tied_last[rows] - above
     if k_max is not None:
         rank[rank > k_max] = 0
@@ -404,7 +404,8 @@ def order_ties(part: MatchedJudgments, order: TieOrder, k_max: int | None) -> Ma
 def ties_matter(part: MatchedJudgments) -> Flags:
     """Flag the queries in which relevant and non-relevant documents tie.
 
-    Relevant means a grade above 0 here, whatever the threshold, as graded metrics look at grades.
+    Relevant means a grade above 0 here, whatever the `rel` option is, since graded metrics depend
+    on grades.
     """
     assert part.tied_first is not None  # collected with the ranks
     assert part.tied_last is not None
@@ -424,9 +425,9 @@ def ties_matter(part: MatchedJudgments) -> Flags:
 
 
 def condensed(part: MatchedJudgments) -> MatchedJudgments:
-    """Rank judged documents among themselves, as if the run had no others.
+    """Rank judged documents among themselves, as if unjudged documents were not in the run.
 
-    As in trec_eval, a negative grade says "in the pool, but not judged".
+    As in trec_eval, a negative grade means "in the pool, but not judged".
     """
     grades = part.grades
     code = number_segments(part.starts, len(grades)).astype(np.int64)
@@ -447,9 +448,12 @@ def condensed(part: MatchedJudgments) -> MatchedJudgments:
 
 
 def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
-    """Return documents without a judgment: at the ranks that no judged document has.
+    """Return a listing of unjudged documents: one for each rank that no judged document has.
 
-    `rank`: of each judgment (0: not retrieved); `retrieved`: how many documents each query has.
+    Args:
+        starts: The first judgment of each query.
+        rank: The rank of each judged document; 0: not retrieved.
+        retrieved: The number of documents that the run has for each query.
     """
     code = number_segments(starts, len(rank))
     firsts = np.cumsum(retrieved) - retrieved
@@ -464,17 +468,18 @@ def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
 
 @dataclass(frozen=True)
 class WithHoles:
-    """Hold judgments, documents without one, and where their rows go, query by query."""
+    """Hold judgments and unjudged documents (holes), and the order that joins them by query."""
 
     part: MatchedJudgments
     holes: Listed
-    # where each row was, the holes behind the judgments
+    # the permutation of the concatenated rows (judgments, then holes) that groups them by query
     order: Ints
+    # the first row of each query in this order
     starts: Ints
 
     @classmethod
     def from_listed(cls, part: MatchedJudgments, holes: Listed) -> WithHoles:
-        """Bring the rows of each query together."""
+        """Group judgments and holes by query."""
         code = number_segments(part.starts, len(part.rank))
         lengths = segment_lengths(part.starts, len(part.rank))
         lengths = lengths + np.bincount(holes.query, minlength=len(lengths))
@@ -482,7 +487,7 @@ class WithHoles:
         return cls(part, holes, order, np.cumsum(lengths) - lengths)
 
     def filled(self, grades: Floats) -> MatchedJudgments:
-        """Return the judgments with the holes among them, which have these grades."""
+        """Return judgments in which each hole has a grade of its own; `grades`: one per hole."""
         part, holes = self.part, self.holes
         columns = {
             "grades": (part.grades, grades),

@@ -1,8 +1,8 @@
 """Build the pair frame of two rankings of the same queries: one row per document that either has.
 
-Rows are in the order of the first ranking, then of the second. A query has as many rows as there
-are depths at which a new document can appear, so each row also stands for a depth: the first row
-for depth 1, and so on. Measures over documents and measures over depths are sums over these rows.
+Rows are in the order of the first ranking, followed by documents that only the second ranking has,
+in its order. A query has at least as many rows as either ranking is deep, so row i of a query also
+stands for depth i. Measures over documents and measures over depths are sums over these rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PairFrame(ColumnFrame):
             RankedBatch.from_batch(a.batch, policies.ties, policies.k_max),
             RankedBatch.from_batch(b.batch, policies.ties, policies.k_max),
         )
-        # For each document of a, best first, the row of b in its order; -1: there is none.
+        # For each document of a, best first: its row in b, best first; -1: b lacks the document.
         places = ranked_a.take(places)
         if ranked_b.places is not None and b.batch.height:
             places = np.where(places >= 0, ranked_b.places.take(places, mode="clip"), -1)
@@ -55,7 +55,7 @@ class PairFrame(ColumnFrame):
         lengths = length_a + length_b - self.n_shared
         self.starts = np.cumsum(lengths) - lengths
         self.rows = ranked_a.height + ranked_b.height - self.matched
-        # First the rows of a in its order, then the rows that only b has, in the order of b.
+        # The rows of a in its order, then the rows that only b has, in the order of b.
         rank_a = self.depth * (self.depth <= self._spread(length_a.astype(np.int32)))
         in_a = rank_a > 0
         from_b = np.empty(self.rows, np.int64)
@@ -65,8 +65,8 @@ class PairFrame(ColumnFrame):
         if ranked_b.height:
             rank_b = ranked_b.rank.take(from_b, mode="clip")
             np.putmask(rank_b, from_b < 0, 0)
-        # Where the row above each query's first row is. (Not by `self`: frames that refer to
-        # themselves stay in memory until the garbage collector comes.)
+        # The row above the first row of each query. (A local variable, since a closure over `self`
+        # would be a reference cycle, and keep the frame in memory until garbage collection.)
         above = a.spread(ranked_a.starts) - 1
         starts, rows = self.starts, self.rows
         self.a = Ranking(ranked_a, length_a, rank_a, lambda: spread(above, starts, rows) + rank_a)

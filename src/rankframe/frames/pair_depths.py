@@ -1,15 +1,16 @@
 """Compute the overlap of two rankings at each depth, with ties treated in RBO's three ways.
 
-Tied documents share the places from the first to the last of their group. Corsi and Urbano (2024)
-let each contribute to a depth inside its group: wholly from the first place on (`w`), or in
-proportion to how far the depth reaches into the group (`a`, and `b`, which also makes up for the
-information that ties lose). At any depth, at most one group of each ranking is cut, so whole
-numbers suffice to count: no loop over depths or groups.
+The documents of a tie group share the ranks from the first to the last of the group. Corsi and
+Urbano (2024) define how much a document contributes at a depth inside its group. In variant `w`, it
+contributes wholly from the first rank of the group on. In `a`, it contributes in proportion to how
+far the depth reaches into the group. Variant `b` also corrects for the information that ties lose.
+A depth cuts at most one group of each ranking, so counts of whole documents suffice: there is no
+loop over depths or groups.
 
-Under `a`, the overlap is its mean over all orders of the ties. Below the end of the shorter
-ranking, the documents that it lacks contribute as much as the documents that only the longer one
-has: in part, inside a tie. The mean over all orders counts them wholly: `agreement_a` with `unseen`
-and `unseen_most`.
+Variant `a` is the mean overlap over all orders of the ties. Below the end of the shorter ranking,
+each document that this ranking lacks contributes as much as a document that only the longer ranking
+has: partly, if inside a tie. The mean over all orders counts such documents wholly: that is the sum
+of `agreement_a` and `unseen` or `unseen_most`.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from rankframe.kernel.segments import segment_lengths, segment_starts, spread
 
 @dataclass(frozen=True)
 class TieGroups:
-    """Hold the tie groups of a ranking, on each row of the pair frame as a depth."""
+    """Hold the tie groups of a ranking for each row of the pair frame, as depth and as document."""
 
-    # first and last place of the group that holds this depth; 0 below the end of the ranking
+    # first and last rank of the group at each row's depth; 0 below the end of the ranking
     top: Ints
     bottom: Ints
-    # first and last place of the group of each row's document; 0 where the ranking lacks it
+    # first and last rank of the group of each row's document; 0 if the ranking lacks the document
     own_top: Ints
     own_bottom: Ints
-    # how much a document of the group at each depth contributes to it; 1 below the end
+    # the contribution, at each depth, of a document in the group at this depth; 1 below the end
     share: Floats
 
     @classmethod
     def from_ranking(cls, ranking: Ranking, begin: Ints, depth: Codes) -> TieGroups:
-        """Find the groups; `begin`: the first row of each row's query."""
+        """Find the tie groups; `begin`: for each row, the first row of its query."""
         rows = len(depth)
         present = np.flatnonzero(ranking.present)
         places = begin[present] + ranking.rank[present] - 1
@@ -58,11 +59,11 @@ class TieGroups:
         return cls(top, bottom, own_top, own_bottom, share)
 
     def size(self, depth: Codes) -> Ints:
-        """Count documents down to each depth, all of a tie that begins there included."""
+        """Count the documents down to each depth, including the whole tie group at the depth."""
         return np.where(self.bottom > 0, self.bottom, depth)
 
     def squares(self, depth: Codes) -> Floats:
-        """Sum up the squared contributions at each depth."""
+        """Sum the squared contributions of all documents at each depth."""
         size = self.bottom - self.top + 1
         inside = self.top - 1 + size * self.share**2
         return np.where(self.bottom > 0, inside, depth)
@@ -88,7 +89,7 @@ class Overlaps:
 
     @cached_property
     def untied(self) -> Ints:
-        """Count the shared documents down to each depth, with ties broken as in a run."""
+        """Count the shared documents down to each depth, where ties are broken as in a run."""
         a, b = self._rankings
         return self._count(np.maximum(a.rank, b.rank)[self._shared], self._shared)
 
@@ -105,7 +106,7 @@ class Overlaps:
     def _unseen(self, what: str, ties: str | None, norm: Floats) -> Floats:
         """Return the agreement that documents missing from the shorter ranking could add.
 
-        It is 0 where the longer ranking does not go on.
+        The agreement is 0 below the end of the longer ranking.
         """
         shorter, longer = np.minimum(*self._lengths), np.maximum(*self._lengths)
         if np.array_equal(shorter, longer):
@@ -125,7 +126,8 @@ class Overlaps:
     def _extrapolate(self, unseen: Floats, agreement: Floats, k: int | None) -> Floats:
         """Return the largest agreement that unseen documents can add, also below both ends.
 
-        Below the end, either ranking goes on with documents that the other has already.
+        The extrapolation assumes that, below its end, either ranking continues with documents that
+        the other ranking has already.
         """
         lengths = self._lengths
         end_a, end_b = lengths if k is None else (np.minimum(length, k) for length in lengths)
@@ -171,7 +173,7 @@ class Overlaps:
     def _within(
         self, groups: Ints, values: Ints, targets: Ints, low: AnyInts, high: AnyInts
     ) -> Ints:
-        """Count the documents of each target group that have a value from low to high."""
+        """Count, for each target group, its documents with a value from `low` to `high`."""
         width = len(self._depth) + 1
         keys = np.sort(groups * width + values)
         upto = np.searchsorted(keys, targets * width + high, side="right")
@@ -179,10 +181,10 @@ class Overlaps:
 
     @cached_property
     def _only_longer(self) -> tuple[Ints, Ints, Floats]:
-        """Count the documents that only the longer ranking has.
+        """Count the documents that only the longer ranking has, at each depth.
 
-        Returns how many are in groups above each depth, how many are in the group that it cuts, and
-        the share that each of the latter contributes.
+        Returns the number in tie groups above the depth, the number in the group that the depth
+        cuts, and the contribution of each document in the cut group.
         """
         longer_is_a = np.greater_equal(*self._lengths)
         a, b = self._groups
@@ -198,7 +200,7 @@ class Overlaps:
         return full, upto, np.where(cut & (top > 0), share, 1.0)
 
     def _count(self, depth: AnyInts, rows: Flags) -> Ints:
-        """Count the flagged rows down to each depth, given the depth of each flagged row."""
+        """Count the flagged rows down to each depth; `depth`: the depth of each flagged row."""
         places = self._begin[rows]
         places += depth
         places -= 1

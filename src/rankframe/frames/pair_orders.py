@@ -1,8 +1,8 @@
-"""Count pairs of documents on which two rankings agree or not, without a look at each pair.
+"""Count concordant, discordant and tied pairs of documents in two rankings, without enumeration.
 
-Whether two rankings agree on two documents is a matter of order and ties. The rows of the pair
-frame are in order of the first ranking, so the inversions in the second ranking are the discordant
-pairs; sorts within each query give the tied pairs. There is no loop over queries.
+The rows of the pair frame are in order of the first ranking, so discordant pairs are the inversions
+of the second ranking. Sorts within each query count the tied pairs. There is no loop over pairs or
+queries.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class DocumentPairs:
         missing: Literal["shared", "bottom"],
         k: int | None,
     ) -> None:
-        """Choose the documents that are compared.
+        """Select the documents to compare.
 
         Args:
             a: The first ranking.
             b: The second ranking.
             starts: The first row of each query.
-            missing: "shared" compares the documents that both rankings have; "bottom" compares all,
-                where documents that a ranking lacks tie below all of its documents.
+            missing: "shared" compares the documents that both rankings have. "bottom" compares all
+                documents: documents that a ranking lacks are tied below all of its documents.
             k: Only the top k of each ranking count; None: all.
         """
         self._rankings, self._height = (a, b), len(a.rank)
@@ -57,7 +57,7 @@ class DocumentPairs:
         self._bottom = missing == "bottom"
 
     def column(self, name: str) -> NDArray[Any] | pl.Series:
-        """Return a column of the pair frame; 0 (or false) where a row is not compared."""
+        """Return a column of the pair frame; 0 (or false) in rows that are not compared."""
         if name == "compared":
             return self.compared
         if name.startswith("deviation"):
@@ -82,7 +82,7 @@ class DocumentPairs:
 
     @cached_property
     def _by_score(self) -> _PairCounts:
-        """Count pairs by score, where equal scores tie."""
+        """Count pairs ordered by score; equal scores are ties."""
         ties = tuple(ranking.tied or self._bottom for ranking in self._rankings)
         if not any(ranking.tied for ranking in self._rankings):
             return self._by_rank
@@ -90,7 +90,7 @@ class DocumentPairs:
 
     @cached_property
     def _by_rank(self) -> _PairCounts:
-        """Count pairs by rank, where ties are broken as in a run."""
+        """Count pairs ordered by rank; ties are broken as in a run."""
         ties = self._bottom, self._bottom
         return self._segments.count_pairs(self._rank(0), self._rank(1), ties)
 
@@ -105,7 +105,7 @@ class DocumentPairs:
         return self._segments.places(self._score(1), tied=tied)
 
     def _score(self, side: int) -> Ints:
-        """Return numbers that sort ascending as the scores of the compared sort descending."""
+        """Return integers, ascending as the scores of the compared documents are descending."""
         ranking = self._rankings[side]
         if not ranking.tied:
             return self._rank(side)
@@ -123,7 +123,7 @@ class DocumentPairs:
         return chosen
 
     def _deviation(self, side: str) -> pl.Series:
-        """Return how far each score is from the mean of its query's shared documents, scaled."""
+        """Return each score less the mean score of the query's shared documents, after scaling."""
         score, other = (self._rankings[i].score for i in ((0, 1) if side == "a" else (1, 0)))
         if score is None or other is None:
             return pl.repeat(None, self._height, dtype=pl.Float64, eager=True)
@@ -134,7 +134,7 @@ class DocumentPairs:
         if len(rows):
             values = _scale(score[rows], starts)
             mean = np.add.reduceat(values, starts) / segment_lengths(starts, len(values))
-            # The mean of equal scores is not always that score: 0.1, three times.
+            # Rounding: the mean of equal scores may differ from the score, as for three times 0.1.
             lowest, highest = (
                 np.minimum.reduceat(values, starts),
                 np.maximum.reduceat(values, starts),
@@ -148,20 +148,21 @@ class DocumentPairs:
 class _Places:
     """Hold the place of each document among the compared documents of its query."""
 
-    # how many stand above each; tied documents share the mean of their places, from 1
+    # the number of documents above each document
     above: Codes
+    # the mean rank of the tie, from 1
     mean: Floats
-    # whether no document above is tied with it
+    # whether the document is the first of its tie
     first: Flags
 
 
 @dataclass(frozen=True)
 class _PairCounts:
-    """Count, for each document, the documents that the first ranking puts above it.
+    """Hold, for each document, counts of other documents by their relation to the document.
 
-    By what the second ranking does with them: it puts them above the document too, below it, or
-    ties them with it. `tied_first` counts documents that the first ranking ties with it and the
-    second puts above it.
+    Of the documents that the first ranking puts above the document, the second ranking puts
+    `concordant` above it too, and `discordant` below it; `tied_second` are tied with it. The count
+    `tied_first` is of documents that tie in the first ranking and are above in the second.
     """
 
     concordant: AnyInts
@@ -173,14 +174,14 @@ class _PairCounts:
 
 @dataclass(frozen=True)
 class _Segments:
-    """Hold the compared documents of each query that has some."""
+    """Hold the segments of compared documents: one for each query with any compared document."""
 
     starts: Ints
     lengths: Ints
 
     @classmethod
     def from_flags(cls, compared: Flags, starts: Ints) -> _Segments:
-        """Find the compared documents of each query, given the first row of each."""
+        """Find the compared documents of each query; `starts`: the first row of each query."""
         lengths = np.add.reduceat(compared, starts, dtype=np.int64)
         lengths = lengths[lengths > 0]
         return cls(np.cumsum(lengths) - lengths, lengths)

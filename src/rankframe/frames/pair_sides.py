@@ -1,4 +1,4 @@
-"""Hold the rows that each of two or more rankings has for the same queries, and match them."""
+"""Select the rows of rankings for the same queries, and match the rows of two rankings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankframe.kernel.ranking import RankedBatch
 
 
 def index_ranking(table: pl.DataFrame) -> QueryIndex:
-    """Index a ranking of a table with hashes, by its scores or else ranks."""
+    """Index a table with hashes as a ranking, by its scores, or else by its ranks."""
     return QueryIndex.from_hashed(
         table.drop(RANK, strict=False) if SCORE in table.columns else table
     )
@@ -31,11 +31,11 @@ class Side:
     """Hold the rows that a ranking has for some queries, in the order of these queries."""
 
     batch: Batch
-    # which of the queries the batch has; None: all
+    # the numbers of the queries that the batch has; None: all
     has: Ints | None
-    # how many queries there are
+    # the number of queries, including queries that the batch lacks
     queries: int
-    # how many rows were read, of which some may have been dropped
+    # the number of rows before duplicates were dropped
     read: int
 
     @classmethod
@@ -46,7 +46,7 @@ class Side:
         return cls(batch, None if len(has) == len(numbers) else has, len(numbers), batch.height)
 
     def spread(self, per_query: Ints) -> Ints:
-        """Spread numbers of the batch's queries over all queries; 0 for queries that it lacks."""
+        """Expand one number per query of the batch to all queries; 0 for queries it lacks."""
         if self.has is None:
             return per_query
         whole = np.zeros(self.queries, np.int64)
@@ -55,7 +55,7 @@ class Side:
 
     @property
     def documents(self) -> Documents:
-        """Return what the documents are matched by, with numbers among all queries."""
+        """Return the join columns of the documents, with query numbers among all queries."""
         code = self.batch.code if self.has is None else self.has[self.batch.code]
         return Documents(self.batch.key, code, self.batch.docs)
 
@@ -70,21 +70,21 @@ class Side:
 
 
 def match_sides(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, Side]:
-    """Return, for each row of a, the row of b with its document; -1 if b lacks the document.
+    """Return, for each row of a, the row of b with the same document; -1 if b lacks the document.
 
-    Also returns both sides without duplicate rows, or refuses these.
+    Also returns both sides, from which duplicate rows were dropped; or refuses duplicate rows.
     """
     a = a.unique("ranking a", duplicates)
     places = find_documents(b.documents, a.documents)
     if places is None:
         b = b.unique("ranking b", duplicates)
         places = find_documents(b.documents, a.documents)
-    assert places is not None  # each document is there once
+    assert places is not None  # there are no duplicates any more
     return places, a, b
 
 
 class Ranking:
-    """Hold one of two rankings on the rows of the pair frame; 0 where it lacks the document."""
+    """Provide columns of one of two rankings for the rows of the pair frame."""
 
     def __init__(
         self, ranked: RankedBatch, length: Ints, rank: Codes, find_places: Callable[[], AnyInts]
@@ -93,14 +93,14 @@ class Ranking:
 
         Args:
             ranked: The documents of the ranking.
-            length: How many documents each query has.
-            rank: The rank of each row of the frame.
-            find_places: Returns the row of `ranked` for each row of the frame; any number where it
-                lacks the document.
+            length: The number of documents of each query.
+            rank: The rank of the document in each row of the frame; 0: the ranking lacks it.
+            find_places: Returns the row of `ranked` for each row of the frame; an arbitrary number
+                if the ranking lacks the document.
         """
         self.length, self.rank = length, rank
         self._ranked, self._find_places = ranked, find_places
-        # whether documents have the same score
+        # whether any scores tie
         self.tied = ranked.same is not None
 
     @cached_property

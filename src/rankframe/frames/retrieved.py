@@ -77,18 +77,18 @@ class RetrievedFrame(ColumnFrame):
 
     @cached_property
     def numbers(self) -> Ints:
-        """Return the catalogue's number of each row's document; -1 where it has none."""
-        # The hash of the document is what a key has beside the hash of the query.
+        """Return the catalogue's number of each row's document; -1 if unknown."""
+        # A key is the XOR of query hash and document hash: recover the document hash.
         hashes = self.batch.key[self.rows] ^ self.batch.hashes[self.batch.code[self.rows]]
         return self.catalogue.find(hashes, self.docs)
 
     @property
     def seen(self) -> Flags:
-        """Flag documents that their query has in train."""
+        """Flag the rows whose pair of query and document is in train."""
         return ~np.isnan(self._values_of(self.sides.trained))
 
     def column(self, name: str) -> pl.Series:
-        """Return a column by its name; attributes of documents are columns, too."""
+        """Return a column by its name, which may be an attribute of documents."""
         if name not in self.catalogue.attributes.columns:
             return super().column(name)
         numbers = pl.Series(self.numbers)
@@ -124,7 +124,7 @@ class RetrievedFrame(ColumnFrame):
         return makers[request.column]()
 
     def _of_documents(self, values: NDArray[Any], *, unknown: Any = 0) -> NDArray[Any]:
-        """Return the value of each row's document in the catalogue."""
+        """Gather, for each row, the value of its document; `values` has one per catalogue entry."""
         if not len(values):
             return np.full(len(self.rows), unknown)
         return np.where(self.numbers >= 0, values[self.numbers], unknown)
@@ -141,15 +141,15 @@ class RetrievedFrame(ColumnFrame):
 
     @cached_property
     def _grades(self) -> Floats:
-        """Return the grade of each row's document; NaN where it was not judged."""
+        """Return the grade of each row's document; NaN if unjudged."""
         return self._values_of(self.sides.judged)
 
     def _values_of(self, side: QueryIndex | None) -> Floats:
-        """Return the number that a side input has for each row; NaN where it has none."""
-        assert side is not None  # read by callers that need the column
+        """Return the number in a side input for each row's document; NaN if it is not there."""
+        assert side is not None  # indexed if a column needs it
         values = np.full(self.batch.height, np.nan)
         matches = match_documents(self.batch, side)
-        assert matches is not None  # each document of the batch is there once
+        assert matches is not None  # the batch has no duplicates
         values[matches.batch_rows] = side.numbers[RELEVANCE][matches.index_rows]
         return values[self.rows]
 
@@ -160,7 +160,7 @@ class RetrievedFrame(ColumnFrame):
             return self._grades > 0 if self._rel is None else self._grades >= self._rel
 
     def _judged(self) -> Flags:
-        assert self.sides.judged is not None  # read by callers that need the column
+        assert self.sides.judged is not None  # indexed if a column needs it
         return (self.sides.judged.find(self.batch) >= 0)[self.batch.code[self.rows]]
 
     def _popularity_rank(self) -> pl.Series:
@@ -168,7 +168,7 @@ class RetrievedFrame(ColumnFrame):
         return pl.Series(np.where(rank > 0, rank, np.nan)).fill_nan(None).cast(pl.Int64)
 
     def _compute_about(self, attribute: str, request: ColumnRequest) -> NDArray[Any] | pl.Series:
-        """Compute a column that is about an attribute of documents."""
+        """Compute a column that is derived from an attribute of documents."""
         code, column = self.code.astype(np.int64), request.column
         if column == "divergence":
             return self._divergence(attribute, request.k)
@@ -199,7 +199,7 @@ class RetrievedFrame(ColumnFrame):
         values, code = self.catalogue.values(attribute), self.code.astype(np.int64)
         inside = np.flatnonzero(self.rank <= k) if k is not None else np.arange(len(self.rank))
         trained, docs = self.sides.trained, self.sides.trained_docs
-        assert trained is not None  # read and numbered by callers that need the column
+        assert trained is not None  # indexed and numbered if a metric needs the column
         assert docs is not None
         numbers = trained.find(self.batch)[self.lists]
         lists = np.flatnonzero(numbers >= 0)

@@ -37,7 +37,11 @@ def combine_sides(
     *,
     limit: int | None = None,
 ) -> InputTable:
-    """Return all as one table: query_id, doc_id, relevance (grade, count, score), `_what`."""
+    """Concatenate all side inputs into one table: query_id, doc_id, relevance, `_what`.
+
+    The column `relevance` holds the grade, the count in train, or the value that orders the
+    reference run.
+    """
     sides = [side for side in (qrels, train, reference) if side is not None]
     schema = {QUERY: pl.String, DOC: pl.String, RELEVANCE: pl.Float64, WHAT: pl.Float64}
     parts: list[pl.LazyFrame] = [] if sides else [pl.LazyFrame(schema=schema)]
@@ -51,7 +55,7 @@ def combine_sides(
     whole = pl.concat(parts, how="diagonal")
     mapping = {name: name for name in whole.collect_schema()}
     name = " and ".join(side.name for side in sides)
-    # Several inputs cannot be read from their middle.
+    # Only a single input can be read from an offset.
     seekable = len(parts) == 1 and all(side.seekable for side in sides)
     return InputTable(
         "qrels", name, whole, mapping, seekable=seekable, part=True, limit=limit,
@@ -64,7 +68,7 @@ def _select_side(frame: pl.LazyFrame, value: pl.Expr, what: float, *columns: str
 
 
 def _sort_values(run: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
-    """Return the rows of a run, and an expression that is larger for the better document."""
+    """Return the rows of a run, and an expression whose descending order is the ranking."""
     if SCORE in run.mapping:
         return run.frame, pl.col(SCORE)
     if RANK in run.mapping:
@@ -79,14 +83,14 @@ class SideIndexes:
     judged: QueryIndex | None = None
     trained: QueryIndex | None = None
     base: QueryIndex | None = None
-    # the catalogue's numbers of the documents of train, where columns need them
+    # the catalogue's number of each document in train; None: no column needs it
     trained_docs: Ints | None = None
 
     @classmethod
     def from_rows(
         cls, rows: pl.DataFrame, kinds: Collection[float], ties: JudgedTies, duplicates: Duplicates
     ) -> SideIndexes:
-        """Index the rows of these kinds, of a table that `combine_sides` made."""
+        """Index the rows of the given kinds (values of `_what`) in a table from `combine_sides`."""
         indexes: dict[float, QueryIndex] = {}
         for what in kinds:
             table = rows.filter(pl.col(WHAT) == what).select(QUERY, DOC, RELEVANCE)
@@ -101,21 +105,21 @@ class SideIndexes:
         return cls(indexes.get(JUDGED), indexes.get(TRAINED), indexes.get(BASE))
 
     def with_numbers(self, catalogue: Catalogue, columns: Collection[str]) -> SideIndexes:
-        """Number the documents of train as a catalogue does, where columns need that."""
+        """Look up the documents of train in a catalogue, if a column needs their numbers."""
         train = self.trained
         if train is None or "divergence" not in catalogue.frame.without_parameters(columns):
             return self
         hashes, places = train.key ^ np.repeat(train.hashes, train.lengths), train.docs.places
         if places is None:
             return replace(self, trained_docs=catalogue.find(hashes, train.docs.column))
-        # In the order of reading: neighbouring ids are looked up at once.
+        # Look ids up in reading order, in which neighbouring ids are adjacent in memory.
         as_read = np.empty_like(hashes)
         as_read[places] = hashes
         return replace(self, trained_docs=catalogue.find(as_read, train.docs.column)[places])
 
 
 def _rank_index(index: QueryIndex, ties: JudgedTies) -> QueryIndex:
-    """Replace the values that order documents by ranks."""
+    """Return the index with ranks in place of the values that order its documents."""
     rank = np.empty(index.height)
     for first, end in index.blocks(_BLOCK):
         batch = index.select(np.arange(first, end))

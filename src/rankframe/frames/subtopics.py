@@ -1,8 +1,8 @@
 """Build the subtopic frame of judged documents: one row per document and subtopic.
 
-Ranks are the ranks of the judged frame: the run is matched once for both. The ideal list is greedy:
-the next document is the one that adds most. All queries take their next document at the same time:
-a loop over ranks, not over queries.
+Ranks are the ranks of the judged frame: the run is matched once for both frames. The ideal list is
+built greedily: the next document is always the document with the largest gain. The loop is over
+ranks, and processes all queries at once.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from rankframe.kernel.segments import (
     spread,
 )
 
-# The worth of a subtopic is a whole number of `_BITS` bits, and a document may be about 2^17 of
-# them: sums of whole numbers are the same in any order, so equal worth is seen to be equal.
+# The gain of a subtopic is a whole number of `_BITS` bits, which leaves room for a document with
+# about 2^17 subtopics. Sums of whole numbers are exact in any order, so equal gains compare equal.
 _BITS = 46
-# When this share of the documents is left, the documents that were taken are dropped.
+# Arrays are compacted when no more than this share of the documents remains.
 _FEW = 0.5
 _TAKEN = -1
 
@@ -47,14 +47,14 @@ _TAKEN = -1
 class About:
     """Hold the subtopics of documents: a row for each document and subtopic, by document."""
 
-    # the query of each document, ascending; of equally good documents, the first is taken first
+    # the query of each document, ascending; among documents with equal gain, the first is taken
     query: Ints
-    # the first row of each document, and the number of each row's subtopic among all queries'
+    # the first row of each document, and each row's subtopic, numbered over all queries
     starts: Ints
     group: Ints
 
     def select(self, documents: Flags) -> tuple[About, Ints]:
-        """Select documents; return also their rows."""
+        """Select the flagged documents; also return their rows."""
         kept = np.flatnonzero(documents)
         lengths = segment_lengths(self.starts, len(self.group))[kept]
         rows = ranges(self.starts[kept], lengths)
@@ -65,19 +65,20 @@ class About:
 def greedy(
     about: About, weights: Floats, alpha: float, deepest: int | None = None
 ) -> tuple[Ints, Ints]:
-    """Take the document of each query whose subtopics are worth most, until all are taken.
+    """Build the greedy ideal list of each query: repeatedly take the document of the largest gain.
 
-    A subtopic is worth its weight at first, and (1 − α) times as much after each document about it.
+    A document's gain is the sum over its subtopics. The gain of a subtopic is its weight at first,
+    and is multiplied by 1 − α after each document about it.
 
     Args:
         about: The subtopics of the documents.
         weights: The weight of each subtopic.
-        alpha: How much less a subtopic is worth each time.
-        deepest: The last rank that is filled; None: all documents are taken.
+        alpha: The α above.
+        deepest: The last rank to fill; None: take all documents.
 
     Returns:
-        The rank of each document, from 1 (0: below the deepest), and for each row how many
-        documents above are about its subtopic.
+        The rank of each document, from 1 (0: below `deepest`), and for each row the number of
+        documents above that are about its subtopic.
 
     >>> three = About(np.zeros(3, int), np.array([0, 1, 3]), np.array([0, 0, 1, 1]))
     >>> greedy(three, np.ones(2), 0.5)[0]
@@ -88,7 +89,7 @@ def greedy(
     times = np.zeros(len(weights), np.int64)
     scaled = _scaled(about, weights)
     worth = np.rint(scaled).astype(np.int64)
-    # The documents and rows that are left, as numbered at first.
+    # The original numbers of the remaining documents and rows.
     documents, rows = np.arange(len(rank)), np.arange(len(above))
     left, free = len(rank), np.ones(len(rank), np.bool_)
     depth = 0
@@ -115,9 +116,9 @@ def greedy(
 
 
 def _scaled(about: About, weights: Floats) -> Floats:
-    """Scale weights so that the largest one of each query takes all bits.
+    """Scale the weights of each query so that the largest weight uses all `_BITS` bits.
 
-    The factor is a power of 2, so that no weight is rounded because of another.
+    The factor is a power of 2, so that scaling does not round.
     """
     if not len(about.query):
         return weights
@@ -131,7 +132,7 @@ def _scaled(about: About, weights: Floats) -> Floats:
 
 
 def _best(gain: Ints, query: Ints) -> Ints:
-    """Return the first document of the largest gain, of each query."""
+    """Return, for each query, the first document with the largest gain."""
     starts = segment_starts(query)
     largest = spread(np.maximum.reduceat(gain, starts), starts, len(gain))
     best = np.flatnonzero(gain == largest)
@@ -199,7 +200,7 @@ class SubtopicFrame(RowsByRank):
         return super().relevant(rel) & (self.group != NO_SUBTOPIC)
 
     def _first(self, rel: float | None) -> Flags:
-        """Flag the first document that is relevant to each subtopic."""
+        """Flag, for each subtopic of a query, the first document that is relevant to it."""
         return self.relevant(rel) & (self._count(rel) == 1)
 
     def _names(self) -> pl.Series:
@@ -220,13 +221,13 @@ class SubtopicFrame(RowsByRank):
         return self._part.docs.rank("ordinal").to_numpy().astype(np.int64)
 
     def _by_group(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values that were computed in order of subtopics in the order of the rows."""
+        """Reorder values from the order by subtopic to the order of the rows."""
         back = np.empty_like(values)
         back[self._grouped] = values
         return back
 
     def _per_group(self, flags: Flags) -> Ints:
-        """Count the flagged rows of each subtopic, on all of its rows."""
+        """Count the flagged rows of each subtopic; broadcast the count to all of its rows."""
         counts = np.add.reduceat(flags[self._grouped], self._begins, dtype=np.int64)
         return self._by_group(spread(counts, self._begins, len(self.code)))
 
@@ -235,9 +236,9 @@ class SubtopicFrame(RowsByRank):
         return self._by_group(running_count(self.relevant(rel)[self._grouped], self._begins))
 
     def _unsatisfied(self) -> Floats:
-        """Return the chance that no document above satisfied the need for the row's subtopic.
+        """Return the probability that no document above satisfied the need for the row's subtopic.
 
-        A loop over the documents of subtopics, from the first one down, for all subtopics at once.
+        The loop is over positions within subtopics, and processes all subtopics at once.
         """
         grade = np.maximum(self.grade[self._grouped], 0)
         rest = 1 - (_power_of_2(grade) - 1) / _power_of_2(np.array([self.max_grade]))
@@ -251,9 +252,10 @@ class SubtopicFrame(RowsByRank):
         return self._by_group(left)
 
     def _ideal(self, alpha: float, rel: float | None) -> tuple[pl.Series, pl.Series]:
-        """Return ranks in the greedy ideal list, and how many documents above are about the same.
+        """Return each row's rank in the greedy ideal list, and its count of subtopic predecessors.
 
-        Both are null where a row is not relevant.
+        The count is the number of documents above in the ideal list that are about the subtopic of
+        the row. Both columns are null in rows that are not relevant.
         """
         if (alpha, rel) in self._ideals:
             return self._ideals[alpha, rel]

@@ -1,4 +1,4 @@
-"""Hold rows of whole queries, each with a key of 64 bits that stands for its query and document."""
+"""Batches: rows of whole queries, where each row has a 64-bit hash key of query and document."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from rankframe.kernel.segments import (
 )
 from rankframe.kernel.tables import repeats
 
-# What `hashed` adds to a table.
+# The columns that `hashed` adds to a table.
 QUERY_HASH, KEY = "_query_hash", "_key"
 HASHES = (QUERY_HASH, KEY)
 _SEEDS = {QUERY: 1, DOC: 2}
 _CATEGORICAL = (pl.Categorical, pl.Enum)
-SHORT = 12  # bytes of an id that lies in its column itself
-_FEW = 1 << 10  # ids that are compared and sorted as they are, not by their bytes
+SHORT = 12  # bytes: up to this length, a string view stores the id inline
+_FEW = 1 << 10  # fewer ids are compared and sorted by polars, not by their bytes in numpy
 _BLOCK = 1 << 16  # rows that fit in the cache
 
 
 def taken(values: pl.Series, rows: AnyInts) -> pl.Series:
-    """Select rows of a column. (The quickest way that polars has: 10 µs, where others take 200.)"""
+    """Gather rows of a column. (The fastest way in polars: 10 µs, where other ways take 200 µs.)"""
     return values[pl.Series(rows.astype(np.uint32, copy=False))]
 
 
 @dataclass(frozen=True)
 class Ids:
-    """Look up the ids of rows in a column with its own order of rows."""
+    """Hold the ids of rows: a column of ids in any order, and the position of each row's id."""
 
     column: pl.Series
-    # where each row's id is in the column; None: in this order
+    # the position in `column` of each row's id; None: row i has the i-th id
     places: AnyInts | None = None
 
     def all(self) -> pl.Series:
@@ -52,11 +52,11 @@ class Ids:
         return self.column if self.places is None else taken(self.column, self.places)
 
     def take(self, rows: AnyInts) -> pl.Series:
-        """Return the ids of these rows."""
+        """Return the ids of the given rows."""
         return taken(self.column, rows if self.places is None else self.places[rows])
 
     def select(self, rows: AnyInts) -> Ids:
-        """Select rows, whose ids are looked up when they are needed."""
+        """Select rows without gathering their ids yet."""
         return replace(self, places=rows if self.places is None else self.places[rows])
 
 
@@ -64,16 +64,16 @@ class Ids:
 class Batch:
     """Hold the rows of whole queries, contiguous by query."""
 
-    # of the query and the document together
+    # for each row: the combined hash of its query and document
     key: Keys
-    # the first row of each query, its id and the hash of it
+    # for each query: its first row, its id, and the hash of its id
     starts: Ints
     queries: pl.Series
     hashes: Keys
     docs: Ids
-    # score, rank: as far as there are any
+    # the numeric columns by name: score, rank, or both
     numbers: Mapping[str, Floats]
-    # how many rows there are, in all and of each query
+    # the number of rows, in total and for each query
     height: int = field(init=False)
     lengths: Ints = field(init=False)
 
@@ -83,12 +83,12 @@ class Batch:
 
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> Self:
-        """Make a batch of a table in which the rows of each query are together."""
+        """Make a batch from a table in which the rows of each query are contiguous."""
         return cls.from_hashed(hashed(table.lazy()).collect(engine="in-memory"))
 
     @classmethod
     def from_hashed(cls, table: pl.DataFrame, *, starts: Ints | None = None) -> Self:
-        """Make a batch of a table with hashes; `starts`: the first row of each query."""
+        """Make a batch from a table with hashes; `starts`: the first row of each query."""
         if starts is None:
             starts = query_starts(table[QUERY])
         return cls(
@@ -123,25 +123,25 @@ class Batch:
         )
 
     def rows_of(self, first: int, end: int) -> slice:
-        """Return the rows of consecutive queries."""
+        """Return the rows of the consecutive queries from `first` up to, not including, `end`."""
         last = self.starts[end] if end < len(self.starts) else self.height
         return slice(int(self.starts[first]), int(last))
 
     def rows_of_queries(self, queries: Ints) -> Ints:
-        """Return the rows of queries, query by query."""
+        """Return the row numbers of the given queries, query by query."""
         return ranges(self.starts[queries], self.lengths[queries])
 
     def blocks(self, rows: int) -> list[tuple[int, int]]:
-        """Divide the queries into blocks of about `rows` rows: the first query, and the end."""
+        """Divide the queries into blocks of about `rows` rows; return pairs (first query, end)."""
         return query_blocks(self.starts, self.height, rows)
 
     def may_repeat(self) -> bool:
-        """Tell whether a query may have a document twice: whether any two keys are equal."""
+        """Tell whether a query may have a duplicate document: whether any two keys are equal."""
         return any(repeats(self.key[self.rows_of(*block)]) for block in self.blocks(_BLOCK))
 
 
 def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Add a hash of each row's query, and the row's key."""
+    """Add two columns: the hash of each row's query, and the key (query hash XOR document hash)."""
     schema = frame.collect_schema()
     query = hash_of(QUERY, schema[QUERY], _SEEDS[QUERY])
     doc = hash_of(DOC, schema[DOC], _SEEDS[DOC])
@@ -151,18 +151,18 @@ def hashed(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def numbers_of(table: pl.DataFrame) -> list[str]:
-    """Return the columns of a table with hashes that are neither ids nor hashes."""
+    """Return the names of the numeric columns of a table: all but ids and hashes."""
     return [name for name in table.columns if name not in TEXTS and name not in HASHES]
 
 
 def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
-    """Hash each id; categories by their numbers."""
+    """Return an expression that hashes a column of ids; categoricals by their physical codes."""
     column = pl.col(name)
     return (column.to_physical() if dtype in _CATEGORICAL else column).hash(seed)
 
 
 def text_hashes(name: str, ids: pl.Series) -> Keys:
-    """Hash ids of any type as text; a key combines the hashes of both of its ids."""
+    """Hash ids of any type as text. The XOR of a query's and a document's hash is their key."""
     return as_text(ids).hash(_SEEDS[name]).to_numpy()
 
 
@@ -173,7 +173,7 @@ def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
         return None
     try:
         empty = pl.Series(name, [""], dtype=dtype)
-    except pl.exceptions.PolarsError:  # an Enum without it
+    except pl.exceptions.PolarsError:  # an Enum without an empty category
         return None
     hashes = empty.to_frame().select(hash_of(name, dtype, _SEEDS[name])).to_series()
     return hashes.to_numpy()[0]
@@ -185,10 +185,11 @@ def as_text(ids: pl.Series) -> pl.Series:
 
 
 def query_starts(query: pl.Series) -> Ints:
-    """Return the rows whose query differs from the row above.
+    """Return the first row, and all rows whose query differs from the row above.
 
-    Ids that lie in the same place, or in the column itself with the same bytes, are equal; only
-    others are compared. (Less than half the time of comparing all.)
+    Two ids with identical string views are equal: both are the same inline text, or both refer to
+    the same place in a buffer. Only ids with different views are compared. (This takes less than
+    half the time of comparing all ids.)
     """
     if query.dtype in _CATEGORICAL:
         query = query.to_physical()
@@ -207,10 +208,10 @@ def query_starts(query: pl.Series) -> Ints:
 
 
 def _views(ids: pl.Series) -> NDArray[np.uint32] | None:
-    """Return the memory layout of ids, four words each, or None if ids are not text.
+    """Return the string views of ids, four 32-bit words each, or None if the ids are not text.
 
-    The first word is the length. Texts of up to `SHORT` bytes follow, with zeros up to the end; of
-    longer ones, how the text begins and where it is.
+    The first word is the length. For texts of up to `SHORT` bytes, the other words are the text,
+    padded with zeros. For longer texts, the other words are a prefix, a buffer and an offset.
     """
     if ids.dtype != pl.String or not len(ids):
         return None
@@ -239,7 +240,10 @@ def text_order(ids: pl.Series) -> Ints:
 def _sort_alike(
     order: Ints, alike: Flags, group: NDArray[Any], ids: pl.Series, *, descending: bool
 ) -> Ints:
-    """Sort rows whose leading bytes are `alike` by their groups and ids, in place."""
+    """Sort the flagged entries of `order` by group and id, in place; return `order`.
+
+    `alike` flags the entries that share their leading bytes with a neighbour.
+    """
     if alike.any():
         rows = order[alike]
         table = pl.DataFrame({"group": group[rows], "id": ids[rows], "row": rows})
@@ -248,11 +252,11 @@ def _sort_alike(
 
 
 def text_order_within(docs: Ids, rows: Ints, starts: Ints, *, descending: bool) -> Ints:
-    """Sort the rows of each segment in byte order of their ids, which are distinct."""
+    """Return `rows`, each segment sorted in byte order of its ids, which are distinct."""
     lengths = segment_lengths(starts, len(rows))
     ordered = rows.copy()
     pairs = starts[np.flatnonzero(lengths == 2)]
-    if len(pairs):  # as nearly all are where two runs are fused by rank: compared, not sorted
+    if len(pairs):  # fusing two runs by rank makes mostly pairs: comparing beats sorting
         first, second = rows[pairs], rows[pairs + 1]
         above, below = as_text(docs.take(first)), as_text(docs.take(second))
         turned = np.flatnonzero(above < below if descending else above > below)
@@ -279,10 +283,10 @@ def _sorted_within(ids: pl.Series, starts: Ints, lengths: Ints, *, descending: b
 
 
 def _lead(ids: pl.Series) -> Keys | None:
-    """Return eight bytes of each id, after the common prefix.
+    """Return the eight bytes of each id that follow the common prefix of all ids.
 
-    Returns None where an id is longer than `SHORT` bytes and not all are ASCII. (Ids of up to
-    `SHORT` bytes take a twentieth of the time of the others.)
+    Returns None if an id is longer than `SHORT` bytes and not all ids are ASCII. (If no id is
+    longer than `SHORT` bytes, this takes a twentieth of the time.)
     """
     words = _views(ids)
     if words is not None and words[:, 0].max() <= SHORT:
@@ -296,7 +300,7 @@ def _lead(ids: pl.Series) -> Keys | None:
         shared = np.uint64(8 * ((64 - int(differ).bit_length()) // 8))
         return (head << (np.uint64(32) + shared)) | (tail >> (np.uint64(32) - shared))
     first, last = ids.min(), ids.max()
-    assert isinstance(first, str)  # no id is missing
+    assert isinstance(first, str)  # no id is null
     assert isinstance(last, str)
     if not ids.str.len_bytes().eq(ids.str.len_chars()).all():
         return None

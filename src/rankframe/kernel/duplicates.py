@@ -28,15 +28,15 @@ def deduplicate(
     numbered: bool = True,
     best: str | None = None,
 ) -> pl.DataFrame:
-    """Keep one row for each key: query_id, doc_id and subtopic, as far as there are such columns.
+    """Keep one row per key: query_id, doc_id and subtopic, as far as `rows` has these columns.
 
     Args:
         rows: The rows of an input.
         role: The name of the input in errors.
-        duplicates: "error" refuses keys that are there twice; "keep_best" keeps the best row.
-        numbered: Whether errors give the numbers of rows.
-        best: The column that says which row is best: the lowest rank, or the highest number. None:
-            the grade or score, else the rank, else the first row.
+        duplicates: "error" refuses duplicate keys; "keep_best" keeps the best row of each key.
+        numbered: Whether error messages include row numbers.
+        best: The column that decides which row is best: the lowest value of a rank, the highest
+            value of any other column. None: the grade or score, else the rank, else the first row.
     """
     suspects = possible_duplicates(rows)
     if not len(suspects):
@@ -67,7 +67,7 @@ def deduplicate(
 
 
 def possible_duplicates(rows: pl.DataFrame) -> Ints:
-    """Return the rows that share the hash of their key: all duplicates, seldom others."""
+    """Return the rows whose key hash occurs more than once: all duplicates, and rare collisions."""
     schema = rows.schema
     hashes = (hash_of(name, schema[name], seed) for seed, name in enumerate(TEXTS)
               if name in schema)  # fmt: skip
@@ -77,7 +77,7 @@ def possible_duplicates(rows: pl.DataFrame) -> Ints:
 
 
 class DocumentOrder(Protocol):
-    """Say how documents are ordered, and what happens to duplicates."""
+    """Provide the options for the order of documents and the handling of duplicates."""
 
     @property
     def ties(self) -> JudgedTies:
@@ -86,17 +86,17 @@ class DocumentOrder(Protocol):
 
     @property
     def ranks(self) -> Ranks:
-        """Return whether ranks are kept as they are."""
+        """Return whether the input's ranks are kept or renumbered."""
         ...
 
     @property
     def run_duplicates(self) -> Duplicates:
-        """Return whether the best of several rows is kept."""
+        """Return whether duplicate rows are refused or only the best one is kept."""
         ...
 
     @property
     def keeps_chunk_ranks(self) -> bool:
-        """Return whether the best row keeps the rank that it has among all rows."""
+        """Return whether a document's best row keeps its rank from before deduplication."""
         ...
 
 
@@ -105,8 +105,8 @@ def deduplicate_batch(
 ) -> tuple[Batch, Ranks, DocumentRanks | None]:
     """Keep one row for each document of a query.
 
-    Returns the batch, whether its ranks are to be kept, and the ranks of all rows where they were
-    needed to choose the best.
+    Returns the deduplicated batch, whether its ranks are kept or renumbered, and the ranks of all
+    rows of the original batch (None unless ranks decided which row is best).
     """
     if not order.keeps_chunk_ranks:
         return keep_one(batch, role, order.run_duplicates), order.ranks, None
@@ -116,7 +116,7 @@ def deduplicate_batch(
 
 
 def keep_one(batch: Batch, role: str, duplicates: Duplicates) -> Batch:
-    """Keep one row for each document of a query, or refuse several (see `deduplicate`)."""
+    """Keep one row for each document of a query, or refuse duplicates (see `deduplicate`)."""
     if not batch.may_repeat():
         return batch
     kept = deduplicate(batch.frame(), role, duplicates)

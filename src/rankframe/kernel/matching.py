@@ -1,8 +1,8 @@
-"""Match the documents and queries of two tables by keys of 64 bits, verified by the ids.
+"""Join the documents and queries of two tables on 64-bit keys, verified by comparing ids.
 
-Keys are looked up in hash tables of a batch's rows, which fit in the cache. Ids are compared
-afterwards. Where keys are equal by chance, rows are matched by their ids instead, so a collision of
-hashes changes no result.
+This is a hash join: keys are looked up in a hash table of a batch's rows, which fits in the cache.
+The ids of all matches are compared afterwards. If different ids have equal keys, rows are joined on
+their ids instead, so a hash collision changes no result.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rankframe.kernel.batch import (
 from rankframe.kernel.segments import segment_starts
 from rankframe.kernel.tables import Index, probe, repeats, representatives
 
-_LOOKED_AT = 1 << 14  # rows that show whether the rows of a query are contiguous
+_LOOKED_AT = 1 << 14  # leading rows that are probed for queries that are not contiguous
 
 
 class Documents(NamedTuple):
-    """Hold what documents are matched by, as a `Batch` does, for rows that are no batch."""
+    """Hold the join columns of documents, named as in `Batch`, for rows that are not a batch."""
 
     key: Keys
     # the number of each row's query
@@ -49,15 +49,15 @@ class Matches:
 
 
 def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None) -> Matches | None:
-    """Find the rows of a batch that are in an index, too.
+    """Join the rows of a batch with the rows of an index on query and document.
 
     Args:
-        batch: The documents.
-        index: The table that they are looked up in.
-        numbers: The result of `index.find(batch)`, if it was called already.
+        batch: The documents to look up.
+        index: The table in which documents are looked up.
+        numbers: The result of `index.find(batch)`, if you have called `find` already.
 
     Returns:
-        The matching rows; None where a document is there twice for a query of the batch.
+        The matching rows; None if the batch has duplicate documents for a query.
     """
     if numbers is None:
         numbers = index.find(batch)
@@ -75,7 +75,7 @@ def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None
 def find_documents(documents: Documents | Batch, targets: Documents | Batch) -> Ints | None:
     """Return the row of each target among the documents; -1 if a target is missing.
 
-    Returns None if a query has a document twice.
+    Returns None if a query has duplicates of a document.
     """
     probed = probe(documents.key, targets.key)
     if len(probed.again):
@@ -93,7 +93,7 @@ def find_documents(documents: Documents | Batch, targets: Documents | Batch) -> 
 
 
 def group_equal(keys: Keys, ids: pl.Series, code: AnyInts | None = None) -> Ints:
-    """Return, for each row, a row with the same id (and query): the same row for equal ids."""
+    """Return, for each row, a representative row with the same id (and the same query)."""
     same = representatives(keys).astype(np.int64)
     later = np.flatnonzero(same != np.arange(len(same)))
     equal = (taken(ids, later) == taken(ids, same[later])).to_numpy()
@@ -111,7 +111,7 @@ def _are_equal(
 
 
 def _number_by_ids(ids: pl.Series, code: AnyInts | None = None) -> Ints:
-    """Return the first row with the id (and query) of each row, without keys."""
+    """Return, for each row, the first row with the same id (and query), by comparing ids only."""
     columns = {"id": as_text(ids)}
     if code is not None:
         columns["code"] = pl.Series(code.astype(np.int64))
@@ -120,15 +120,15 @@ def _number_by_ids(ids: pl.Series, code: AnyInts | None = None) -> Ints:
 
 
 def find_ids(index: Index, index_ids: pl.Series, hashes: Keys, ids: pl.Series) -> Ints:
-    """Return the number of each id; -1: the index does not have it.
+    """Return the position of each id in `index_ids`; -1 if the index lacks the id.
 
     Args:
-        index: The hashes of distinct ids.
-        index_ids: These ids.
-        hashes: The hashes of the ids that are looked up.
-        ids: The ids that are looked up.
+        index: An index over the hashes of `index_ids`.
+        index_ids: Distinct ids.
+        hashes: The hashes of `ids`.
+        ids: The ids to look up.
     """
-    # Ids that come as they do in the index need no look-up, and this is quickly seen.
+    # If `ids` is a contiguous part of `index_ids`, one comparison replaces all look-ups.
     first = int(index.find(hashes[:1]).max(initial=-1))
     if first >= 0 and np.array_equal(index.keys[first : first + len(hashes)], hashes):
         numbers = np.arange(first, first + len(hashes))
@@ -146,10 +146,10 @@ def find_ids(index: Index, index_ids: pl.Series, hashes: Keys, ids: pl.Series) -
 class QueryIndex(Batch):
     """Hold a table in memory as one batch, and an index of its queries.
 
-    Ids stay in the order in which they were read; all else is in the order of the queries.
+    The column of document ids keeps the order of the input; all other columns are grouped by query.
     """
 
-    # of the queries' hashes
+    # finds queries by the hashes of their ids
     index: Index
 
     @classmethod
@@ -178,9 +178,10 @@ class QueryIndex(Batch):
 
 
 def _group_queries(query: pl.Series, hashes: Keys) -> tuple[Ints | None, Ints, Ints, Index]:
-    """Return an order in which each query's rows are together.
+    """Find a permutation that makes the rows of each query contiguous.
 
-    Also where each query begins in this order, its first row in the table, and an index of all.
+    Returns the permutation (None: no change), where each query begins in this order, the first row
+    of each query in the table, and an index of the hashes of all queries.
     """
     orders = _orders(query, hashes)
     while True:
@@ -193,14 +194,14 @@ def _group_queries(query: pl.Series, hashes: Keys) -> tuple[Ints | None, Ints, I
 
 
 def _orders(query: pl.Series, hashes: Keys) -> Iterator[tuple[Ints | None, bool]]:
-    """Yield orders in which the rows of each query may be together, the quickest first.
+    """Yield permutations that may make the rows of each query contiguous, the cheapest first.
 
-    In the last one, which is flagged, they are.
+    Each comes with a flag: true for the last permutation, which is sure to do so.
     """
     beginning = hashes[:_LOOKED_AT]
     if not repeats(beginning[segment_starts(beginning)]):
         yield None, False
-    # By the leading bits of their hashes, which others may share.
+    # Sort by the leading bits of the query hashes; different queries may share these bits.
     row_bits = max(len(query) - 1, 1).bit_length()
     packed = hashes & np.uint64((1 << 64) - (1 << row_bits))
     packed |= np.arange(len(query), dtype=np.uint64)

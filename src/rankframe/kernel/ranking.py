@@ -1,8 +1,8 @@
 """Rank the documents of each query: by score descending, else by rank, else in order of the rows.
 
-A run in order of its scores is not sorted at all; in other runs only scores are, within each query.
-Ids are compared where scores tie, and there only for the rows whose ranks are needed: mostly the
-judged rows, which are few.
+A run that is already in descending order of scores is not sorted at all. In other runs, only the
+scores are sorted, within each query. Ids are compared only to break ties of rows whose ranks are
+needed: mostly the judged rows, which are few.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ from rankframe.kernel.segments import (
 from rankframe.kernel.tables import FACTORS
 
 _LARGEST_RANK = np.iinfo(np.int32).max
-# Ids are compared in up to this multiple of the rows as steps; beyond it, they are sorted.
+# Ties are broken by comparing pairs of ids, up to this number of pairs per row of the batch; beyond
+# that, sorting is faster.
 _PATIENCE = 4
-# Rows are told apart by these bits of a hash of query and score, before both are compared.
+# Candidates for ties are found by this number of bits of a hash of query and score, before query
+# and score themselves are compared.
 _MARK_BITS = 17
 
 
 @dataclass(frozen=True)
 class DocumentRanks:
-    """Hold the ranks of rows of a batch, and counts of the whole batch."""
+    """Hold the ranks of some or all rows of a batch, and counts over the whole batch."""
 
     rank: Ints
     # the ranks of the first and the last document with the same score
@@ -66,11 +68,12 @@ def rank_documents(
     """Rank rows of a batch among all documents of their queries.
 
     Args:
-        batch: The documents; none is there twice for a query.
-        rows: The rows whose ranks are wanted. None: all.
-        ties: How equal scores are ordered. "best" and "worst" order them by id, as "doc_desc"
-            does; who knows grades orders them anew, within `first` and `last`.
-        ranks: "kept" returns the ranks of the batch; refuses numbers that cannot be ranks.
+        batch: The documents, without duplicates.
+        rows: The rows to rank. None: all.
+        ties: How equal scores are ordered. "best" and "worst" depend on grades, which are not known
+            here: both order ties by id, as "doc_desc" does. A caller with grades then reorders the
+            ties between `first` and `last`.
+        ranks: "kept" returns the ranks of the batch, and refuses numbers that cannot be ranks.
     """
     if ranks == "kept":
         rank = kept_ranks(batch).astype(np.int64)
@@ -89,16 +92,16 @@ def rank_documents(
 
 @dataclass(eq=False)
 class RankedBatch:
-    """Hold the rows of a batch, query by query and the best document first, cut at a rank."""
+    """Hold the rows of a batch, sorted by query and rank, and truncated at a depth."""
 
     batch: Batch
-    # how many rows of each query are left
+    # the number of rows of each query, after truncation
     lengths: Ints
-    # the row of the batch that each of these rows is; None: all, in their order
+    # the batch row of each ranked row; None: all rows of the batch, in their order
     rows: Ints | None
-    # flags of rows with the score of the row above; None: there are none
+    # flags of rows with the same score as the row above; None: there are no ties
     same: Flags | None
-    # before the cut: documents with the same score as the document ranked just above them
+    # before truncation: documents with the same score as the document ranked just above them
     tied: int
 
     def __post_init__(self) -> None:
@@ -110,7 +113,7 @@ class RankedBatch:
 
     @classmethod
     def from_batch(cls, batch: Batch, ties: JudgedTies, k_max: int | None = None) -> RankedBatch:
-        """Order the documents of a batch and cut them at `k_max`."""
+        """Order the documents of a batch, and keep the top `k_max` of each query."""
         ranked = _order(batch, _sort_values(batch, ties), ties)
         if k_max is None or int(batch.lengths.max(initial=0)) <= k_max:
             return ranked
@@ -146,18 +149,18 @@ class RankedBatch:
 
     @property
     def docs(self) -> pl.Series:
-        """Return the ids of these rows."""
+        """Return the document ids of the ranked rows."""
         docs = self.batch.docs
         return docs.all() if self.rows is None else docs.take(self.rows)
 
     @cached_property
     def score(self) -> Floats | None:
-        """Return the scores, if there are any."""
+        """Return the score of each ranked row, or None if the batch has no scores."""
         return self.take(self.batch.numbers[SCORE]) if SCORE in self.batch.numbers else None
 
     @cached_property
     def places(self) -> Ints | None:
-        """Return where each row of the batch went; -1: it was cut off. None: all stay."""
+        """Return the ranked row of each batch row; -1: truncated. None: same rows, same order."""
         if self.rows is None:
             return None
         places = np.full(self.batch.height, -1)
@@ -173,7 +176,7 @@ class RankedBatch:
         return int(np.count_nonzero(np.logical_or.reduceat(differs, self.starts)))
 
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Select the values of these rows from values of the batch's rows."""
+        """Gather values of the ranked rows from an array with one value per batch row."""
         return values if self.rows is None else values[self.rows]
 
 
@@ -203,19 +206,19 @@ def order_by_score(
 ) -> tuple[Ints, Flags]:
     """Sort the rows of each query by score, descending.
 
-    Returns the permutation, and which of the sorted rows may tie with a neighbour.
+    Returns the permutation, and flags of the sorted rows that may tie with a neighbour.
     """
     lead = descending_bits(scores)
     order, unsure = order_by_lead(lead, starts, segment_lengths(starts, len(lead)))
     positions = np.flatnonzero(unsure)
     if not len(positions):
         return order, unsure
-    # These rows are equal in the leading bits of their scores.
+    # The rows at `positions` share the leading bits of their scores with a neighbour.
     rows = order[positions]
     values, owner = scores[rows] + 0.0, code[rows]
     rises = (values[1:] > values[:-1]) & (owner[1:] == owner[:-1])
     if rises.any():
-        # Some are equal in their leading bits only. Rows with equal scores stay in order.
+        # Some scores are equal only in their leading bits. Rows with equal scores stay in order.
         mixed = np.isin(owner, np.unique(owner[1:][rises]))
         table = pl.DataFrame({"code": owner[mixed], "score": values[mixed], "row": rows[mixed]})
         table = table.sort("code", "score", "row", descending=[False, True, False])
@@ -228,9 +231,9 @@ def order_by_score(
 
 
 def _sort_values(batch: Batch, ties: JudgedTies) -> Floats | None:
-    """Return values that sort as the documents do: scores, or else negated ranks.
+    """Return values whose descending order is the ranking: scores, or else negated ranks.
 
-    Returns None if the order of the rows is the ranking.
+    Returns None if the batch has neither: then the order of the rows is the ranking.
     """
     if SCORE not in batch.numbers:
         return -batch.numbers[RANK] if RANK in batch.numbers else None
@@ -242,7 +245,7 @@ def _sort_values(batch: Batch, ties: JudgedTies) -> Floats | None:
         keys.append(-batch.numbers[RANK])
     if len(keys) == 1:
         return keys[0]
-    # Numbers in the order of all keys, the first one foremost.
+    # Replace several sort keys by one number: the dense rank in their lexicographic order.
     order = np.lexsort(keys[::-1])
     differs = np.zeros(len(order), np.bool_)
     for key in keys:
@@ -254,9 +257,9 @@ def _sort_values(batch: Batch, ties: JudgedTies) -> Floats | None:
 
 
 def _rises(batch: Batch, values: Floats, *, between_queries: bool) -> Flags:
-    """Flag rows, but for the first one, with a larger value than the row above.
+    """Flag the rows whose value is larger than in the row above; the first row has no flag.
 
-    The first rows of queries are flagged as `between_queries` says.
+    The first row of each further query is flagged if `between_queries` is true.
     """
     rises = values[1:] > values[:-1]
     rises[batch.starts[1:] - 1] = between_queries
@@ -264,7 +267,7 @@ def _rises(batch: Batch, values: Floats, *, between_queries: bool) -> Flags:
 
 
 def _repeats_above(batch: Batch, values: Floats) -> Flags:
-    """Flag rows with the value of the row above, in the same query; one more flag at the end."""
+    """Flag rows with the same query and value as the row above; an extra False ends the array."""
     same = np.zeros(batch.height + 1, np.bool_)
     same[1:-1] = values[1:] == values[:-1]
     same[batch.starts] = False
@@ -276,7 +279,7 @@ def _order(batch: Batch, scores: Floats | None, ties: JudgedTies) -> RankedBatch
     order, same = None, None
     if scores is not None and _rises(batch, scores, between_queries=False).any():
         order, unsure = order_by_score(batch.docs, batch.code, batch.starts, scores, ties)
-        # Only neighbours that are equal in their leading bits may have the same score.
+        # Only neighbours with the same leading bits can have the same score.
         same = np.zeros(batch.height, np.bool_)
         rows = np.flatnonzero(unsure)
         values, owners = scores[order[rows]], batch.code[rows]
@@ -291,7 +294,10 @@ def _order(batch: Batch, scores: Floats | None, ties: JudgedTies) -> RankedBatch
 
 
 def _order_ties(batch: Batch, same: Flags, ties: JudgedTies) -> Ints | None:
-    """Order tied rows of a batch in order of its scores; None: they are in order of their ids."""
+    """Return the permutation that breaks ties by id, for a batch sorted by score descending.
+
+    Returns None if ties are in this order already.
+    """
     lower = np.flatnonzero(same)
     above, below = (as_text(batch.docs.take(rows)) for rows in (lower - 1, lower))
     if (above > below if ties != "doc_asc" else above < below).all():
@@ -320,7 +326,7 @@ def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
 
 
 def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies) -> DocumentRanks | None:
-    """Rank these rows without sorting the others; return None if that is not faster."""
+    """Rank the given rows without sorting all rows; return None if this is not faster."""
     descending = not _rises(batch, scores, between_queries=False).any()
     contradicting = None
     if SCORE in batch.numbers and RANK in batch.numbers:
@@ -334,7 +340,7 @@ def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies) -> Do
 def _rank_descending(
     batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies
 ) -> DocumentRanks | None:
-    """Rank rows of a batch in order of its scores: a rank is the place of a row, but for ties."""
+    """Rank rows of a batch that is sorted by score descending: by position, then break ties."""
     same = _repeats_above(batch, scores)
     tied = int(np.count_nonzero(same))
     starts = batch.starts[batch.code[rows]]
@@ -354,7 +360,7 @@ def _rank_descending(
 def _rank_by_counting(
     batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies
 ) -> DocumentRanks | None:
-    """Rank rows of a batch in any order: a rank is the number of better scores."""
+    """Rank rows of a batch in any order: count the better scores, then break ties."""
     code = batch.code[rows]
     first, last = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     tied = 0
@@ -388,10 +394,10 @@ def _break_ties(
     ties: JudgedTies,
     scores: Floats | None = None,
 ) -> Ints | None:
-    """Rank rows among the documents with the same score, which have the ranks `first` to `last`.
+    """Return the ranks of rows, given the ranks `first` to `last` that each row's tie occupies.
 
-    `scores`: of all rows; None: the batch is in order of its scores. Returns None where sorting is
-    quicker.
+    `scores` are the scores of all rows of the batch; None: the batch is sorted by score descending.
+    Returns None if sorting is faster.
     """
     rank = first.copy()
     among = np.flatnonzero(last > first)
@@ -416,7 +422,7 @@ def _break_ties(
 
 
 def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> Ints:
-    """Return, for one row after the other, all rows with its query and score."""
+    """Return the concatenation, over the given rows, of all rows with the same query and score."""
     mixed = (scores + 0.0).view(np.uint64) * FACTORS[0]
     mixed += batch.code.astype(np.uint64)
     mixed *= FACTORS[1]
@@ -449,16 +455,17 @@ def _count_renumbered(batch: Batch) -> int:
 def _count_contradictions(score: Floats, rank: Floats, code: Codes) -> int:
     """Count queries in which a document has a better rank than one with a higher score.
 
-    All in ranked order.
+    All arguments are in ranked order.
     """
     if not len(score):
         return 0
-    # Blocks of equal scores: the best rank in each against the worst rank in those above it.
+    # Compare the best rank of each block of equal scores with the worst rank of the blocks above.
     starts = segment_starts(code, score)
     code = code[starts]
     levels, places = np.unique(rank, return_inverse=True)
     best, worst = np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)
-    # One running maximum serves all queries when each query's ranks lie above those before.
+    # Shift the ranks of each query above the ranks of earlier queries, so that one running maximum
+    # serves all queries.
     lift = code.astype(np.int64) * len(levels)
     worst_above = np.maximum.accumulate(worst + lift)[:-1]
     contradicts = (code[1:] == code[:-1]) & (best[1:] + lift[1:] < worst_above)

@@ -1,10 +1,10 @@
 """Read an input once in batches of whole queries, in any order of rows.
 
-A small input is read whole. For others, the quickest way is tried first: the rows of each query are
-contiguous, as in most runs. Where a query comes a second time, the consumer is dropped, and the
-input is read again as a shuffled one: hashes, numbers and row numbers are dealt to buckets by the
-hash of the query, and ids stay where they were read. Where two queries share a hash of 64 bits, the
-input is sorted by the names of its queries.
+A small input is read whole. For other inputs, the fastest way is tried first: assume that the rows
+of each query are contiguous, as in most runs. If a query turns out not to be contiguous, the
+consumer is discarded, and the input is read again as shuffled: hashes, numbers and row numbers are
+partitioned into buckets by the hash of the query, while ids stay where they were read. If two
+queries share a 64-bit hash, the input is read a third time, sorted by query id.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, Ids, numbers_of, quer
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
 from rankframe.kernel.tables import repeats, representatives
 
-# Takes a batch, from several threads.
+# A callback that processes a batch; called from several threads.
 Take = Callable[[Batch], None]
-# Called with the number of rows that were taken.
+# A callback for progress, called with the number of rows processed so far.
 OnProgress = Callable[[int], None]
 
-# Contiguous input. The hash table of a batch fits in the cache, and what a batch costs by itself is
-# little beside its rows. Batches are long where much is done with each row, so that threads seldom
-# wait for each other, and short where memory is.
+# Contiguous input. Batches are small enough that their hash table fits in the cache, and large
+# enough that the fixed cost of a batch does not matter. Batches are longer for heavy consumers, so
+# that threads seldom wait for each other, and shorter if memory is limited.
 BATCH_ROWS = 1 << 17
 _LONG_BATCH, _SHORT_BATCH = 1 << 18, 1 << 16
-# An input with fewer rows is read whole and worked on by one thread: starting others takes longer.
+# An input with fewer rows is processed whole, by one thread: starting other threads takes longer.
 SMALL_INPUT = 1 << 16
-_MOST_EDGES = 32  # that are collected for a batch
-_LOOKED_AT = 1 << 14  # rows that show whether the rows of a query are contiguous
+_MOST_EDGES = 32  # edges of tables (see `read_contiguous`) that are collected for a batch
+_LOOKED_AT = 1 << 14  # leading rows that are probed for queries that are not contiguous
 
-# Shuffled input. A table is as a rule a row group, not copied.
+# Shuffled input. A table usually is a row group of a file, read without a copy.
 _TABLE_BITS, _BUCKET_BITS = 17, 8
 _BUCKETS = 1 << _BUCKET_BITS
 _ROW = "_row"
 _COMPARED = 1 << 18  # rows whose queries are compared at once
-# About: so that hardly any batch has more than 2^16 rows; long ones as above.
+# The average rows of a batch, chosen so that hardly any batch has more than 2^16 rows; the second
+# number is for heavy consumers without a memory limit.
 _SHUFFLED_ROWS, _LONG_SHUFFLED_ROWS = 45_000, 180_000
 
 
@@ -68,7 +69,7 @@ class Source(Protocol):
         ...
 
     def budget(self) -> MemoryBudget:
-        """Return the memory that the tables under work may take together."""
+        """Return the budget for the memory of all tables that are processed at the same time."""
         ...
 
     def read(self, rows: int, threads: int = 1) -> Iterator[pl.DataFrame]:
@@ -76,15 +77,15 @@ class Source(Protocol):
         ...
 
     def beginning(self, rows: int) -> pl.DataFrame:
-        """Read the first rows; none where this would read more than these."""
+        """Read the first rows; return no rows if the source cannot read only these."""
         ...
 
     def check(self, table: pl.DataFrame) -> None:
-        """Refuse the input if a row of a table that was read breaks a rule."""
+        """Refuse the input if a row of `table`, which `read` returned, breaks a rule."""
         ...
 
     def by_name(self) -> Source:
-        """Sort the input by the names of its queries."""
+        """Return a source with the same rows, sorted by query id."""
         ...
 
     def explain(self, error: DuplicateError) -> None:
@@ -93,7 +94,7 @@ class Source(Protocol):
 
 
 class Consumer(Protocol):
-    """Add up batches, from several threads."""
+    """Accumulate batches; `add` is called from several threads."""
 
     def add(self, batch: Batch, /) -> None:
         """Add a batch."""
@@ -104,11 +105,11 @@ C = TypeVar("C", bound=Consumer)
 
 
 class RepeatedQueryError(Exception):
-    """Report that a query, or the hash of a query, came twice: read the input another way."""
+    """Report that a query is not contiguous, or that two queries share a hash: read differently."""
 
 
 def ignore_progress(_: int) -> None:
-    """Do nothing with the number of rows that were taken."""
+    """Ignore progress: a callback that does nothing."""
 
 
 def read_batches(
@@ -118,13 +119,13 @@ def read_batches(
     *,
     heavy: bool = False,
 ) -> C:
-    """Return a consumer that took every query of an input, with all of its rows.
+    """Pass every query of an input, with all of its rows, to a consumer; return the consumer.
 
     Args:
         source: The input.
-        new_consumer: Makes a consumer; another one where an attempt fails.
-        on_progress: Called with the number of rows that were taken.
-        heavy: A consumer needs more time for a row than reading it takes.
+        new_consumer: Creates an empty consumer; called for each attempt to read the input.
+        on_progress: Called with the number of rows processed so far.
+        heavy: Whether the consumer needs more time for a row than reading the row takes.
     """
     small = source.small()
     first = _read_small if small else read_contiguous
@@ -133,7 +134,7 @@ def read_batches(
         consumer = _attempt(read, source, new_consumer, on_progress, heavy=heavy)
         if consumer is not None:
             return consumer
-    raise AssertionError  # in order of their names, the rows of a query are contiguous
+    raise AssertionError  # sorted by query id, the rows of each query are contiguous
 
 
 def read_if_contiguous(
@@ -164,7 +165,7 @@ def _attempt(
 
 
 def _read_small(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:
-    """Pass all rows to `take` in one batch, on this thread."""
+    """Pass all rows to `take` in one batch, on the calling thread."""
     del heavy
     table = source.whole()
     batch = Batch.from_hashed(table)
@@ -176,7 +177,7 @@ def _read_small(source: Source, take: Take, on_progress: OnProgress, *, heavy: b
 
 
 def _read_by_name(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:
-    """Sort the input by the names of its queries, as some of these have the same hash."""
+    """Read the input sorted by query id: the last resort, if queries share a hash."""
     read_contiguous(source.by_name(), take, on_progress, sure=True, heavy=heavy)
 
 
@@ -188,19 +189,21 @@ def read_contiguous(
     sure: bool = False,
     heavy: bool = False,
 ) -> None:
-    """Pass all rows to `take`, or raise a `RepeatedQueryError` if a query's rows are apart.
+    """Pass all rows to `take`; raise a `RepeatedQueryError` if a query is not contiguous.
 
-    Tables are worked on by all cores while the next ones are read. The first and the last query of
-    a table may go on in its neighbours: their rows are collected, and make batches of their own.
+    All cores process tables while the next tables are read. The first and the last query of a table
+    (its edges) may continue in neighbouring tables: the rows of edges are collected, and passed on
+    in separate batches.
 
     Args:
         source: The input.
         take: Called with each batch, from several threads.
-        on_progress: Called with the number of rows that were taken.
-        sure: The rows of each query are known to be contiguous.
-        heavy: `take` needs more time for a row than reading it takes.
+        on_progress: Called with the number of rows processed so far.
+        sure: Whether the rows of each query are known to be contiguous.
+        heavy: Whether `take` needs more time for a row than reading the row takes.
     """
-    # The other half reads: more threads than cores cost a fifth of the time of all.
+    # Unless `take` is heavy, half of the cores process tables and the other half read: more threads
+    # than cores would cost a fifth of the total time.
     threads = workers() if heavy else max(workers() // 2, 1)
     batch_rows = _LONG_BATCH if heavy else BATCH_ROWS
     if source.bounded:
@@ -221,10 +224,10 @@ def read_contiguous(
             size = size_of(table) if source.bounded else 0
             budget.acquire(size)
             yield table, size
-            del table  # not held while the next one is read
+            del table  # free the memory before the next table is read
 
     def work(item: tuple[pl.DataFrame, int]) -> tuple[int, list[pl.DataFrame]]:
-        """Take the inner queries of a table; return its height, and the rows of the others."""
+        """Process the inner queries of a table; return its height, and the rows of its edges."""
         table, size = item
         with budget.releasing(size):
             source.check(table)
@@ -241,7 +244,7 @@ def read_contiguous(
             on_progress(rows)
             yield from filter(len, edges)
 
-    if not sure:  # reading is not easily stopped once it began
+    if not sure:  # probe first: reading is hard to stop once it has begun
         _refuse_repeats(source.beginning(_LOOKED_AT))
     with ThreadPoolExecutor(threads) as pool:
         for _ in map_ahead(pool, take_new, _join_edges(read_edges(pool)), 2 * threads):
@@ -258,17 +261,17 @@ def _refuse_repeats(table: pl.DataFrame) -> None:
 def _copy_rows(table: pl.DataFrame, first: int, end: int) -> pl.DataFrame:
     """Copy rows, text included.
 
-    A slice, and rows that are gathered, would keep the text of the whole batch in memory: edges of
-    32 batches would then take as much as the whole limit.
+    A slice or a gather would keep the text of the whole table in memory: the edges of 32 tables
+    would then take as much memory as the limit allows for everything.
     """
     rows = np.arange(first, end)
     columns = [taken(column, rows) for column in table]
-    # Only a concatenation copies the bytes of long texts.
+    # Only string concatenation copies the bytes of long texts.
     return pl.DataFrame([c + "" if c.dtype == pl.String else c for c in columns])
 
 
 def _join_edges(edges: Iterator[pl.DataFrame]) -> Iterator[Batch]:
-    """Make batches of tables with one query each, which may go on in the next table."""
+    """Make batches of tables with one query each; a query may continue in the next table."""
     complete: list[pl.DataFrame] = []
     last: list[pl.DataFrame] = []
     for rows in edges:
@@ -284,7 +287,7 @@ def _join_edges(edges: Iterator[pl.DataFrame]) -> Iterator[Batch]:
 
 
 class SeenQueries:
-    """Collect the hashes of queries, to see whether one comes a second time."""
+    """Collect the hashes of queries, to find queries that are not contiguous."""
 
     def __init__(self) -> None:
         self._hashes: list[Keys] = []
@@ -292,10 +295,9 @@ class SeenQueries:
         self._lock = threading.Lock()
 
     def add(self, hashes: Keys) -> None:
-        """Add the hashes of queries; refuse a repeated one whenever their number has doubled.
+        """Add the hashes of queries; check for repeats each time the number of hashes has doubled.
 
-        Comparing them that often costs little, and an input in which all queries repeat is not read
-        to its end.
+        Checks at doubling sizes cost little in total, and stop early in a shuffled input.
         """
         with self._lock:
             self._hashes.append(hashes)
@@ -304,7 +306,7 @@ class SeenQueries:
                 self.refuse_repeats()
 
     def refuse_repeats(self) -> None:
-        """Refuse a query that came twice."""
+        """Raise a `RepeatedQueryError` if a hash was added twice."""
         if self._checked < self._count:
             hashes = np.sort(np.concatenate(self._hashes))
             self._hashes, self._checked = [hashes], self._count
@@ -315,20 +317,20 @@ class SeenQueries:
 def read_shuffled(
     source: Source, take: Take, on_progress: OnProgress = ignore_progress, *, heavy: bool = False
 ) -> None:
-    """Pass all rows to `take`, or raise a `RepeatedQueryError` if queries have the same hash.
+    """Pass all rows to `take`; raise a `RepeatedQueryError` if two queries share a hash.
 
     Args:
         source: The input.
         take: Called with each batch, from several threads.
-        on_progress: Called with the number of rows that were taken.
-        heavy: `take` needs more time for a row than reading it takes.
+        on_progress: Called with the number of rows processed so far.
+        heavy: Whether `take` needs more time for a row than reading the row takes.
     """
     dealt, ids = _deal(source)
-    # For each row the first one of its query, as far as hashes tell.
+    # For each row: the first row with the same query hash.
     firsts = np.arange(ids.height, dtype=np.uint32)
 
     def work(buckets: range) -> int:
-        """Return how many rows these buckets have."""
+        """Process the rows of some buckets as one batch; return the number of rows."""
         batch = _make_batch(dealt, buckets, ids, firsts)
         if batch.height:
             take(batch)
@@ -344,7 +346,7 @@ def read_shuffled(
                 done += height
                 on_progress(done)
         except DuplicateError:
-            # Of one query, or of several that were taken for one.
+            # The duplicates may come from two queries with the same hash: check this first.
             _refuse_collisions(ids[QUERY], firsts, pool)
             raise
         _refuse_collisions(ids[QUERY], firsts, pool)
@@ -353,10 +355,10 @@ def read_shuffled(
 def _refuse_collisions(
     query: pl.Series, firsts: NDArray[np.uint32], pool: ThreadPoolExecutor
 ) -> None:
-    """Raise a `RepeatedQueryError` if the rows of a query hash have different query ids.
+    """Raise a `RepeatedQueryError` if rows with the same query hash have different query ids.
 
-    In the order in which they were read: 10 ns a row, 70 where ids are longer than 12 bytes. In
-    any other, both strings are gathered from all over the memory.
+    Rows are compared in reading order: 10 ns per row, or 70 ns if ids are longer than 12 bytes. In
+    any other order, both strings of each comparison would be random accesses to memory.
     """
 
     def are_same(start: int) -> bool:
@@ -369,19 +371,19 @@ def _refuse_collisions(
 
 @dataclass(frozen=True)
 class _Dealt:
-    """Hold the rows of a table by bucket; in each bucket, in the order of reading."""
+    """Hold the rows of a table, grouped by bucket; within a bucket, rows are in reading order."""
 
-    # where each bucket begins, and the end
+    # the first row of each bucket, then the number of rows
     ends: list[int]
-    # the hashes, the numbers and the number of each row
+    # by name: the hashes, the numeric columns and the row numbers
     columns: Mapping[str, NDArray[np.generic]]
 
     @classmethod
     def from_table(cls, table: pl.DataFrame, first_row: int) -> _Dealt:
-        """Deal the rows of a table by the leading bits of their query's hash."""
+        """Partition the rows of a table into buckets by the leading bits of their query hash."""
         bucket = (table[QUERY_HASH].to_numpy() >> np.uint64(64 - _BUCKET_BITS)).astype(np.uint32)
         ends = np.cumsum(np.bincount(bucket, minlength=_BUCKETS))
-        # With the row behind it, a plain sort of small numbers.
+        # Pack the bucket and the row number into one small integer, and sort these.
         bucket <<= np.uint32(_TABLE_BITS)
         bucket |= np.arange(len(bucket), dtype=np.uint32)
         bucket.sort()
@@ -392,12 +394,12 @@ class _Dealt:
         return cls([0, *ends.tolist()], columns)
 
     def column(self, name: str, buckets: range) -> NDArray[np.generic]:
-        """Return a column of these buckets."""
+        """Return the values of a column in a range of buckets."""
         return self.columns[name][self.ends[buckets.start] : self.ends[buckets.stop]]
 
 
 def _deal(source: Source) -> tuple[list[_Dealt], pl.DataFrame]:
-    """Read and deal all rows; return also the ids of all."""
+    """Read all rows and partition each table into buckets; return the tables, and all ids."""
     ids: list[pl.DataFrame] = []
 
     def read_tables() -> Iterator[tuple[pl.DataFrame, int]]:
@@ -419,13 +421,16 @@ def _deal(source: Source) -> tuple[list[_Dealt], pl.DataFrame]:
 def _make_batch(
     dealt: Sequence[_Dealt], buckets: range, ids: pl.DataFrame, firsts: NDArray[np.uint32]
 ) -> Batch:
-    """Make a batch of the rows in these buckets, sorted by query; write their part of `firsts`."""
+    """Make a batch of the rows in a range of buckets, grouped by query.
+
+    For each of these rows, `firsts` is set to the first row with the same query hash.
+    """
     columns = {
         name: np.concatenate([table.column(name, buckets) for table in dealt])
         for name in dealt[0].columns
     }
     query = representatives(columns[QUERY_HASH].astype(np.uint64, copy=False))
-    # Of two bytes, as a rule: a radix sort.
+    # Usually two bytes wide, for which numpy's stable sort is a radix sort.
     order = np.argsort(query, kind="stable") if query.itemsize < 4 else sort_order(query)
     starts = segment_starts(query[order])
     columns = {name: values[order] for name, values in columns.items()}

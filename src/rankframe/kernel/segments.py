@@ -1,8 +1,9 @@
-"""Sort, count and compare rows that belong to queries, where polars has no fast function.
+"""Sort, count and compare rows within segments (the rows of a query), where polars is slow.
 
-Every function works on the whole table at once. `code` is the number of a row's query. Within
-queries, rows are sorted as the rows of rectangles that hold queries of about the same length:
-several times as fast as one sort of all rows by query.
+Every function processes all segments of a table at once. `code` is the number of a row's query,
+`starts` the first row of each query. To sort within queries, queries of similar length are padded
+to rows of a 2-D array (`Rectangle`), whose rows are sorted: several times as fast as one sort of
+all rows by query.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints, Keys
 
 
 def sort_order(*keys: AnyInts) -> Ints:
-    """Return the permutation that sorts by non-negative integer keys, the first one foremost.
+    """Return the permutation that sorts by non-negative integer keys; the first key is primary.
 
-    Rows that are equal in all keys stay in order. One sort of 64-bit integers that hold the keys
-    and, last, the row number, where these fit (the usual case: three times as fast as an argsort),
-    a lexicographic sort otherwise.
+    The sort is stable. If all keys and the row number fit in 64 bits together (the usual case),
+    they are packed into one integer and sorted: three times as fast as an argsort. Otherwise, this
+    is a lexicographic sort.
     """
     rows = len(keys[0])
     packed = np.zeros(rows, np.uint64)
@@ -43,7 +44,7 @@ def sort_order(*keys: AnyInts) -> Ints:
 
 
 def segment_starts(*keys: NDArray[Any]) -> Ints:
-    """Return the first row of each query in a table sorted by query, or by several keys."""
+    """Return the first row of each segment: rows that are adjacent and equal in all keys."""
     if not len(keys[0]):
         return np.empty(0, np.int64)
     differ = keys[0][1:] != keys[0][:-1]
@@ -53,13 +54,14 @@ def segment_starts(*keys: NDArray[Any]) -> Ints:
 
 
 def number_segments(starts: AnyInts, rows: int) -> Codes:
-    """Return the number of each row's segment. (A running count of flags takes far longer.)"""
+    """Return the number of each row's segment. (A cumulative sum of flags takes far longer.)"""
     return spread(np.arange(len(starts), dtype=np.int32), starts, rows)
 
 
 def segment_lengths(starts: AnyInts, rows: int) -> Ints:
-    """Count the rows of each query, given its first row. (`np.diff` takes ten times as long for
-    the few queries of a batch.)
+    """Return the number of rows of each segment, given the first rows and the number of all rows.
+
+    (`np.diff` takes ten times as long for the few queries of a batch.)
     """
     lengths = np.empty(len(starts), np.int64)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
@@ -68,12 +70,12 @@ def segment_lengths(starts: AnyInts, rows: int) -> Ints:
 
 
 def spread(per_segment: NDArray[Any], starts: AnyInts, rows: int) -> NDArray[Any]:
-    """Repeat a value of each query on each of its rows."""
+    """Broadcast one value per segment to all rows of the segment."""
     return np.repeat(per_segment, segment_lengths(starts, rows))
 
 
 def running_count(flags: Flags, starts: AnyInts) -> Codes:
-    """Count the flags that are set in the query down to each row, itself included."""
+    """Count the set flags from the first row of the segment to each row, inclusive."""
     total = np.cumsum(flags, dtype=np.int32)
     before = total[starts] - flags[starts]
     total -= spread(before, starts, len(flags))
@@ -81,7 +83,7 @@ def running_count(flags: Flags, starts: AnyInts) -> Codes:
 
 
 def position(starts: AnyInts, rows: int) -> Codes:
-    """Return the place of each row within its query, from 0."""
+    """Return the position of each row within its segment, from 0."""
     place = np.arange(rows, dtype=np.int32)
     place -= spread(starts.astype(np.int32), starts, rows)
     return place
@@ -90,7 +92,7 @@ def position(starts: AnyInts, rows: int) -> Codes:
 def descending_bits(values: Floats) -> Keys:
     """Return unsigned integers that sort ascending as the (finite) floats sort descending."""
     bits = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0: equal floats, equal bits
-    # Negative floats grow in magnitude with their bits; the bits of positive ones are turned round.
+    # As unsigned integers, negative floats sort descending already; invert bits of positive floats.
     turned = bits >> 63
     np.invert(turned, out=turned)
     turned &= 0x7FFF_FFFF_FFFF_FFFF
@@ -99,7 +101,7 @@ def descending_bits(values: Floats) -> Keys:
 
 
 def ranges(firsts: AnyInts, lengths: AnyInts) -> Ints:
-    """Concatenate the ranges that begin with `firsts` and have these lengths.
+    """Concatenate integer ranges, given the first number and the length of each.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3]))
     array([5, 6, 0, 1, 2])
@@ -111,7 +113,7 @@ def ranges(firsts: AnyInts, lengths: AnyInts) -> Ints:
 
 
 def query_blocks(starts: Ints, rows: int, block_rows: int) -> list[tuple[int, int]]:
-    """Divide queries into blocks of about `block_rows` rows: the first query, and the end.
+    """Divide queries into blocks of about `block_rows` rows; return pairs (first query, end).
 
     >>> query_blocks(np.array([0, 3, 4, 9]), 12, 4)
     [(0, 2), (2, 3), (3, 4)]
@@ -120,24 +122,28 @@ def query_blocks(starts: Ints, rows: int, block_rows: int) -> list[tuple[int, in
     return list(pairwise(np.unique([0, *cuts, len(starts)]).tolist()))
 
 
-# Up to this number of rows of a query are compared with each other; more are sorted. A power of 2.
+# `inversions` compares all pairs of up to this number of rows, and sorts longer queries. Must be a
+# power of 2.
 _COMPARED = 128
-_PADDED = 1.25  # cells of a rectangle for each of its rows, beyond which lengths are kept apart
+# All queries share one rectangle if it has at most this number of cells per row of the table;
+# otherwise, there is a rectangle for each power of 2 of the length.
+_PADDED = 1.25
 
 
 @dataclass(frozen=True)
 class Rectangle:
-    """Lay out queries of about the same length as rows of a rectangle, padded at their ends."""
+    """Lay out queries of similar length as the rows of a 2-D array, padded at the end."""
 
     shape: tuple[int, int]
-    # which queries these are; None: all
+    # the queries in the rectangle; None: all
     lists: Ints | None
-    # of the table, and where each of them lies in the rectangle; None: all, as they are
+    # the table rows in the rectangle; None: all
     rows: Ints | None
+    # the flat index of the cell of each of these rows; None: there is no padding
     cells: Ints | None
 
     def filled(self, values: NDArray[Any], padding: Any) -> NDArray[Any]:
-        """Fill the rectangle with a value for each row of the table."""
+        """Return a 2-D array of this shape, filled from one value per table row, and padded."""
         part = values if self.rows is None else values[self.rows]
         if self.cells is None:
             return part.reshape(self.shape)
@@ -146,7 +152,7 @@ class Rectangle:
         return cells.reshape(self.shape)
 
     def put(self, into: NDArray[Any], cells: NDArray[Any]) -> None:
-        """Write the cells of the rectangle to the rows of a table."""
+        """Write the cells of a 2-D array of this shape to `into`, which has one value per row."""
         part = cells.ravel()
         if self.cells is not None:
             part = part[self.cells]
@@ -157,7 +163,7 @@ class Rectangle:
 
 
 def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
-    """Lay out queries by length; a query may have no rows."""
+    """Yield rectangles of queries with similar lengths; queries without rows may be left out."""
     rows, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if not rows:
         return
@@ -178,24 +184,24 @@ def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
 
 @dataclass(frozen=True)
 class Ascending:
-    """Hold numbers of queries in ascending order, as rows of a rectangle."""
+    """Hold the sorted numbers of some queries: a 2-D array with one row per query."""
 
-    # which queries these are
+    # the query of each row
     queries: Ints
-    # padded with infinity
+    # ascending in each row, padded with infinity
     values: Floats
     lengths: Ints
 
     @property
     def repeats(self) -> int:
-        """Count the numbers that equal the number before them."""
+        """Count the numbers that equal the previous number of the same query."""
         same = self.values[:, 1:] == self.values[:, :-1]
         if int(self.lengths.min(initial=0)) < self.values.shape[1]:
             same &= np.isfinite(self.values[:, 1:])
         return int(np.count_nonzero(same))
 
     def repeated(self, rows: Ints, places: Ints) -> Flags:
-        """Flag places of rows whose number equals the next one."""
+        """Return, for each pair of a row and a place, whether the number there equals the next."""
         depth = self.values.shape[1]
         if depth < 2:
             return np.zeros(len(rows), np.bool_)
@@ -203,7 +209,10 @@ class Ascending:
         return (places < depth - 1) & (flat.take(cells) == flat.take(cells + 1))
 
     def before(self, rows: Ints, values: Floats, *, equal: bool) -> Ints:
-        """Count the numbers of each row that are smaller than a value (or `equal` to it)."""
+        """Count, for each pair of a row and a value, the row's numbers below the value.
+
+        With `equal`, numbers that equal the value count, too.
+        """
         depth = self.values.shape[1]
         flat, base = self.values.ravel(), rows * depth
         count = np.zeros(len(values), np.int64)
@@ -219,7 +228,7 @@ class Ascending:
 
 
 def ascending(values: Floats, starts: Ints, lengths: Ints) -> Iterator[Ascending]:
-    """Sort the (finite) numbers of each query, queries of about the same length together."""
+    """Sort the (finite) numbers of each query; yield groups of queries of similar length."""
     for group in rectangles(starts, lengths):
         cells = group.filled(values, np.inf)
         lists = np.arange(len(lengths)) if group.lists is None else group.lists
@@ -229,7 +238,7 @@ def ascending(values: Floats, starts: Ints, lengths: Ints) -> Iterator[Ascending
 def order_within(starts: Ints, lengths: Ints, *keys: AnyInts) -> Ints:
     """Return the permutation that sorts each query's rows by non-negative integer keys.
 
-    The first key is foremost. Rows that are equal in all keys stay in order.
+    The first key is primary. The sort is stable.
 
     >>> order_within(np.array([0, 3]), np.array([3, 2]), np.array([5, 1, 5, 8, 7]))
     array([1, 0, 2, 4, 3])
@@ -248,10 +257,10 @@ def order_within(starts: Ints, lengths: Ints, *keys: AnyInts) -> Ints:
 
 
 def order_by_lead(lead: Keys, starts: Ints, lengths: Ints) -> tuple[Ints, Flags]:
-    """Return the permutation that sorts each query's rows by the leading bits of numbers.
+    """Return the permutation that sorts each query's rows by the leading bits of `lead`.
 
-    As many bits count as leave room for the row's place. Returns also which of the sorted rows have
-    a neighbour with the same bits.
+    The trailing bits are replaced by the row's position in its query, and do not count. Also
+    returns flags of the sorted rows that share the leading bits with a neighbour.
     """
     place_bits = np.uint64(max(int(lengths.max(initial=0)) - 1, 0).bit_length())
     keys = (lead >> place_bits) << place_bits
@@ -261,7 +270,7 @@ def order_by_lead(lead: Keys, starts: Ints, lengths: Ints) -> tuple[Ints, Flags]
 
 
 def equal_neighbours(keys: NDArray[Any], starts: Ints) -> Flags:
-    """Flag rows with the key of the row above or below, in the same query."""
+    """Flag rows with the same key as the row above or below in the same query."""
     equal = np.zeros(len(keys), np.bool_)
     equal[1:] = keys[1:] == keys[:-1]
     equal[starts] = False
@@ -272,15 +281,16 @@ def equal_neighbours(keys: NDArray[Any], starts: Ints) -> Flags:
 def _sorted_places(
     keys: NDArray[np.unsignedinteger], place_bits: int, starts: Ints, lengths: Ints
 ) -> Ints:
-    """Return the permutation that sorts each query's rows by their keys, and sort the keys.
+    """Return the permutation that sorts each query's rows by key; also sort `keys` in place.
 
-    The trailing `place_bits` of a key are free, and will hold the row's place in its query.
+    The trailing `place_bits` bits of each key must be 0: they will hold the row's position in its
+    query.
     """
     kind = keys.dtype.type
     keys |= position(starts, len(keys)).astype(keys.dtype)
     for rectangle in rectangles(starts, lengths):
         cells = rectangle.filled(keys, np.iinfo(keys.dtype).max)
-        cells.sort(axis=1)  # which are the keys themselves, where nothing is padded
+        cells.sort(axis=1)  # without padding, `cells` may be a view of `keys`
         rectangle.put(keys, cells)
     order = (keys & kind((1 << place_bits) - 1)).astype(np.int64)
     order += spread(starts, starts, len(keys))
@@ -288,7 +298,7 @@ def _sorted_places(
 
 
 def inversions(values: AnyInts, starts: Ints, lengths: Ints) -> Ints:
-    """Count the rows above each row, in its query, with a larger value (of numbers from 0 on).
+    """Count, for each row, the rows above it in its query with a larger (non-negative) value.
 
     >>> inversions(np.array([3, 1, 2, 5, 4]), np.array([0, 3]), np.array([3, 2]))
     array([0, 1, 1, 0, 1])
@@ -317,7 +327,7 @@ def _smallest(bits: int) -> type[np.unsignedinteger]:
 
 
 def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
-    """Count larger values above for a few rows of each query (the first axis), by comparing all."""
+    """Count the larger values above each value of a column, by comparing all pairs."""
     columns = np.ascontiguousarray(columns)
     larger = np.zeros(columns.shape, np.uint8)
     for place in range(len(columns) - 1):
@@ -326,10 +336,11 @@ def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
 
 
 def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> Codes:
-    """Count the larger values in the blocks before the block of each value.
+    """Count the larger values in all blocks before the block of each value, by merging blocks.
 
-    Blocks are joined two by two. Sorted, a value has moved past all smaller values: those in its
-    own block, whose number is known, and those in the other.
+    Blocks of a row are merged in pairs, as in merge sort. The position of a value in the merged
+    block, less its position in its own sorted block, is the number of values in the other block
+    that are not larger. For a value of the second block, the rest of the first block is larger.
     """
     kind = rows.dtype.type
     height, width = rows.shape
@@ -342,7 +353,7 @@ def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> Codes:
         joined = _places(keys, 2 * size, mask, base)
         within -= joined
         within += np.int32(size)
-        within *= np.arange(width, dtype=np.int32) // size % 2  # only what is in a second block
+        within *= np.arange(width, dtype=np.int32) // size % 2  # count for second blocks only
         found += within
         size, within = 2 * size, joined
     return found
@@ -351,7 +362,7 @@ def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> Codes:
 def _places(
     keys: NDArray[np.unsignedinteger], size: int, mask: np.unsignedinteger, base: Ints
 ) -> Codes:
-    """Return the place of each value in its sorted block of `size` values."""
+    """Return the position that each value would have if its block of `size` values were sorted."""
     height, width = keys.shape
     places = np.empty(height * width, np.int32)
     whole = width // size * size

@@ -1,9 +1,9 @@
-"""Hash tables as numpy arrays: many keys find each other at once, by scattering and gathering.
+"""Hash tables as numpy arrays: all keys are inserted at once, by scatter and gather.
 
-A table holds row numbers. All keys write theirs into the slot that leading bits of the key name,
-and read it again: a key that finds another row there has lost, to an equal key or to a key that
-shares the slot. The losers try again with other bits. Nothing is sorted, and a table of some ten
-thousand rows stays in the processor's cache.
+A table holds row numbers. Every row writes its number into the slot given by the leading bits of
+its key, and reads the slot again. A row that reads another row's number has lost the slot, to an
+equal key or to a different key in the same slot. Losers try again in another round, with another
+hash. Nothing is sorted, and a table for tens of thousands of rows stays in the processor's cache.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Ints, Keys
 
-# Odd numbers whose products mix the bits of keys.
+# Odd multipliers that mix the bits of keys (multiplicative hashing).
 FACTORS = np.array(
     [
         0x9E37_79B9_7F4A_7C15,
@@ -31,7 +31,7 @@ FACTORS = np.array(
     ],
     np.uint64,
 )
-_SMALL_ROWS = 1 << 16  # whose numbers take two bytes
+_SMALL_ROWS = 1 << 16  # row numbers below this fit in two bytes
 _SMALL_BITS = 18
 _REUSED_BITS = 20
 _reused = threading.local()
@@ -39,11 +39,12 @@ _reused = threading.local()
 
 @dataclass(frozen=True)
 class Probed:
-    """Hold where keys were found in a table, and which rows of the table have equal keys."""
+    """Hold the rows where target keys were found, and pairs of rows with equal keys."""
 
-    # for each key that was looked for: a row with this key, or -1
+    # for each target key: a row with this key, or -1
     found: Ints
-    # rows that have the key of another one, and that other one; every such row but one of each key
+    # pairs of rows with equal keys: among the rows of a repeated key, all but one are in `again`,
+    # each with another row of the key in `first`
     again: Ints
     first: Ints
 
@@ -62,12 +63,12 @@ def probe(keys: Keys, targets: Keys) -> Probed:
 
 
 def repeats(keys: Keys) -> bool:
-    """Return whether two keys are equal."""
+    """Return whether any two of the keys are equal."""
     return len(probe(keys, keys[:0]).again) > 0
 
 
 def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
-    """Return, for each key, the number of a row that has it: the same row for equal keys.
+    """Return a representative row for each key: equal keys have the same representative.
 
     >>> rows = representatives(np.array([7, 5, 7], np.uint64))
     >>> bool(rows[0] == rows[2]), int(rows[1])
@@ -75,7 +76,7 @@ def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
     """
     table, shift = _reused_table(len(keys))
     first = np.arange(len(keys), dtype=table.dtype)
-    rows: Ints | None = None  # that have no representative yet; None: all
+    rows: Ints | None = None  # the rows without a representative so far; None: all
     for turn in count():
         row_keys = keys if rows is None else keys[rows]
         slots = _slots(row_keys, turn, shift)
@@ -93,22 +94,22 @@ def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:
 
 
 class Index:
-    """Find the numbers of keys."""
+    """Map keys to their positions in an array of keys."""
 
     def __init__(self, keys: Keys) -> None:
         repeated: list[NDArray[np.int64]] = []
         self.keys = keys
         self._rounds = list(_insert(keys, repeated, reuse=False))
-        # whether some key is there twice: then one of its numbers is found
+        # whether any key is repeated: `find` then returns one of its positions
         self.repeats = bool(repeated)
 
     def find(self, targets: Keys) -> Ints:
-        """Return the number of each key; -1 if the key is unknown."""
+        """Return the position of each target key; -1 if the key is unknown."""
         return _look_up(self._rounds, self.keys, targets)
 
 
 class _Round(NamedTuple):
-    """Hold a table of row numbers, and how keys are mapped to its slots."""
+    """Hold a table of row numbers, and the parameters of the hash that maps keys to its slots."""
 
     table: NDArray[np.unsignedinteger]
     turn: int
@@ -118,12 +119,12 @@ class _Round(NamedTuple):
 def _insert(
     keys: Keys, repeated: list[NDArray[np.int64]], *, reuse: bool = True
 ) -> Iterator[_Round]:
-    """Yield a table with the rows of all keys, then tables with the rows that lost before.
+    """Yield a table of all rows, then tables of the rows that lost their slot in the last round.
 
-    Rows whose key another row has, and that row, are appended to `repeated`. With `reuse`, a table
-    is overwritten by the next one, and by the next call.
+    Pairs of rows with equal keys are appended to `repeated`; the loser of the pair takes no part in
+    later rounds. With `reuse`, each table overwrites the previous one, also that of earlier calls.
     """
-    rows: Ints | None = None  # that are left; None: all
+    rows: Ints | None = None  # the rows still to be inserted; None: all
     table, shift = _reused_table(len(keys))
     for turn in count():
         left = len(keys) if rows is None else len(rows)
@@ -146,14 +147,14 @@ def _insert(
 
 
 def _look_up(rounds: Iterable[_Round], keys: Keys, targets: Keys) -> Ints:
-    """Return the row of each target among the keys, searched in all rounds; -1 if missing."""
+    """Return the row of each target key, searched in the tables of all rounds; -1 if missing."""
     found = np.full(len(targets), -1, np.int64)
-    left: Ints | None = None  # that are not found yet; None: all
+    left: Ints | None = None  # the targets that are not found so far; None: all
     for table, turn, shift in rounds:
         if left is not None and not len(left):
             continue
         left_keys = targets if left is None else targets[left]
-        # What an earlier use left in the table is a row like any other: the key decides.
+        # A reused table may hold stale row numbers. They do no harm: keys are compared below.
         rows = table.take(_slots(left_keys, turn, shift))
         rows = np.minimum(rows, len(keys) - 1).astype(np.int64)
         hit = keys.take(rows) == left_keys
@@ -165,7 +166,7 @@ def _look_up(rounds: Iterable[_Round], keys: Keys, targets: Keys) -> Ints:
 
 
 def _slots(keys: Keys, turn: int, shift: np.uint64) -> Ints:
-    """Map keys to slots: first by their own bits, which look random; then with other factors."""
+    """Map keys to slots: in round 0 by their leading bits, later by multiplicative hashing."""
     if not turn:
         return (keys >> shift).view(np.int64)
     slots = keys * FACTORS[(turn - 1) % len(FACTORS)]
@@ -175,13 +176,13 @@ def _slots(keys: Keys, turn: int, shift: np.uint64) -> Ints:
 
 
 def _new_table(rows: int) -> tuple[NDArray[np.unsignedinteger], np.uint64]:
-    """Return a table for the rows, and how far keys are shifted to give a slot."""
+    """Return an empty table for this number of rows, and the shift that maps keys to slots."""
     bits = max(2 * rows, 4).bit_length()
     return np.zeros(1 << bits, np.uint32), np.uint64(64 - bits)
 
 
 def _reused_table(rows: int) -> tuple[NDArray[np.unsignedinteger], np.uint64]:
-    """Return a table with anything in it; small tables are used again by each thread."""
+    """Return a table with arbitrary content, and the shift; each thread reuses small tables."""
     small = rows <= _SMALL_ROWS
     kind, bits = (np.uint16, _SMALL_BITS) if small else (np.uint32, rows.bit_length() + 1)
     shift = np.uint64(64 - bits)

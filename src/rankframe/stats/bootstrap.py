@@ -1,10 +1,11 @@
 """Bootstrap over queries without a random number generator: every draw is a hash.
 
 The weight of a query in a replicate depends only on (query_id, seed, replicate), so that results
-are equal on any machine, in any order of rows and in any batches. Queries are put into at most
-`MOST_BUCKETS` buckets by the leading bits of their hashes, and buckets are drawn. Up to that number
-of queries, each has a bucket of its own; beyond it the cost no longer grows, and buckets of random
-queries are as good as queries. (1,000 replicates of 10 metrics take 0.05 s at any size.)
+are equal on any machine, in any order of rows and for any batches. Queries are put into at most
+`MOST_BUCKETS` buckets by the leading bits of their hashes, and the bootstrap draws buckets. Up to
+`MOST_BUCKETS` queries, each query has a bucket of its own. With more queries, the cost does not
+grow, and drawing buckets of random queries is statistically as good as drawing queries. (1,000
+replicates of 10 metrics take 0.05 s for any number of queries.)
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from rankframe.kernel.segments import position, segment_starts
 Hashes = Keys
 
 MOST_BUCKETS = 1 << 12
-# Values are kept as whole numbers, so that they add up the same in any order.
+# Values are converted to whole numbers, whose sums do not depend on the order.
 _FINE = 2.0**40
 _LARGEST = 2.0**39
 # Weighted sums of whole numbers below this are exact in floats, in any order, on any processor.
 _EXACT = 2.0**48
 _GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
-_BLOCK = 1 << 18  # numbers drawn at a time: what fits in the cache
-_SINGLE_THREAD = 1 << 18  # steps of a product up to which BLAS takes a single thread
+_BLOCK = 1 << 18  # numbers drawn at a time, which fit in the cache
+_SINGLE_THREAD = 1 << 18  # multiplications of a product up to which BLAS uses one thread
 _IDS_AT_ONCE = 1 << 18
 _QUERIES = "\0queries", 0
-# With so many queries, a bucket has a few thousand: sums of their whole numbers are below 2^53.
+# Up to this number of queries, a bucket has a few thousand queries, and sums of their whole numbers
+# are below 2^53: floats hold them exactly.
 _MOST_SUMMED = 1 << 23
 
 
@@ -52,7 +54,7 @@ def hash_ids(ids: pl.Series) -> Hashes:
         filled = np.flatnonzero(lengths)
         if not len(filled):
             continue
-        # Sum the bytes of each string times a number for their place.
+        # Multiply each byte by a number that depends on its position, and sum over the string.
         text = ids.slice(first, _IDS_AT_ONCE).str.join("").item()
         content = np.frombuffer(text.encode(), np.uint8)
         starts = np.cumsum(lengths[filled]) - lengths[filled]
@@ -75,21 +77,22 @@ def mix_bits(numbers: Hashes) -> Hashes:
 
 @dataclass(frozen=True)
 class BootstrapBuckets:
-    """Accumulate sums of values over buckets of queries; accumulators of other queries merge."""
+    """Accumulate sums of values over buckets of queries; sums of different queries merge."""
 
-    # how many trailing bits of a hash do not matter
+    # the number of trailing bits of a hash that are ignored
     shift: int
-    # the leading bits of the hashes of each bucket, ascending
+    # the leading bits of the hashes in each bucket, ascending
     keys: Hashes
-    # of each bucket, by the name of the value and a unit: multiples of 2^-40, and whole numbers of
-    # what is beyond 1; a key that is absent has sums of 0; `_QUERIES` has the number of queries
+    # the sum over each bucket, by name of the value and unit. Unit 0 is 2^-40, for fractions; unit
+    # 1 is 1, for the whole part of values beyond 1. An absent entry means sums of 0. The entry
+    # `_QUERIES` has the number of queries
     sums: Mapping[tuple[str, int], Ints]
 
     @classmethod
     def from_queries(
         cls, hashes: Hashes, values: Mapping[str, Floats], limit: int = MOST_BUCKETS
     ) -> BootstrapBuckets:
-        """Put queries into buckets and add up their values, by name one number a query."""
+        """Put queries into buckets, and sum `values` (by name, one number per query) by bucket."""
         whole: dict[tuple[str, int], Ints] = {_QUERIES: np.ones(len(hashes), np.int64)}
         for name, numbers in values.items():
             fine, coarse = _as_whole(numbers)
@@ -106,12 +109,12 @@ class BootstrapBuckets:
             number = (hashes >> np.uint64(shift)).astype(np.int64)
             filled = np.flatnonzero(np.bincount(number))
             keys = filled.astype(np.uint64)
-            for name, part in whole.items():  # exact: floats hold sums of so few whole numbers
+            for name, part in whole.items():  # exact, since the sums are below 2^53
                 whole[name] = np.bincount(number, part)[filled].astype(np.int64)
         return cls(shift or 0, keys, whole)._coarsened(limit)
 
     def merge(self, other: BootstrapBuckets, limit: int = MOST_BUCKETS) -> BootstrapBuckets:
-        """Return the sums of these and of other queries."""
+        """Return the merged sums of these and other queries."""
         shift = max(self.shift, other.shift)
         keys = [side.keys >> np.uint64(shift - side.shift) for side in (self, other)]
         if np.array_equal(keys[0], keys[1]):
@@ -141,7 +144,7 @@ class BootstrapBuckets:
 
     @property
     def origins(self) -> Hashes:
-        """Return the hash that the draws of each bucket are made from."""
+        """Return, for each bucket, the hash that seeds its draws."""
         return self.keys << np.uint64(self.shift)
 
     def _sum(self, key: tuple[str, int]) -> Ints:
@@ -149,8 +152,9 @@ class BootstrapBuckets:
         return self.sums[key] if key in self.sums else np.zeros(len(self.keys), np.int64)
 
     def _coarsened(self, limit: int) -> BootstrapBuckets:
-        """Merge buckets with equal keys, after dropping as many trailing bits as it takes to have
-        no more buckets than `limit`: how many that are depends on the queries alone.
+        """Drop trailing bits of the keys until at most `limit` keys differ; merge equal keys.
+
+        The number of dropped bits depends only on the queries.
         """
         keys, bits = self.keys, 0
         apart = keys[1:] ^ keys[:-1]
@@ -166,9 +170,10 @@ class BootstrapBuckets:
 
 
 def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
-    """Return how many trailing bits of hashes to drop, without sorting; None where queries are few.
+    """Return how many trailing bits of hashes to drop, found without sorting the hashes.
 
-    One more bit would make more buckets than the limit.
+    Keeping one more bit would make more than `limit` buckets. Returns None if there are few
+    queries, or too many: the caller then sorts.
     """
     bits = limit.bit_length() - 1
     if not 4 * limit < len(hashes) <= _MOST_SUMMED:
@@ -179,7 +184,7 @@ def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
 
 
 def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
-    """Split numbers into whole multiples of 2^-40 and, beyond 1, a whole part before the point."""
+    """Convert numbers to multiples of 2^-40, and a whole part for numbers beyond 1 (else None)."""
     if len(numbers) and (np.abs(numbers).max(initial=0) <= 1):
         return np.rint(numbers * _FINE).astype(np.int64), None
     with np.errstate(invalid="ignore"):
@@ -190,7 +195,7 @@ def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
 
 def can_resample(numbers: Floats) -> bool:
     """Tell whether buckets can hold all numbers: finite ones that are not too large."""
-    return bool((np.abs(numbers) < _LARGEST).all())  # NaN is not
+    return bool((np.abs(numbers) < _LARGEST).all())  # false for NaN
 
 
 class QueryBuckets:
@@ -202,7 +207,7 @@ class QueryBuckets:
         self._bucket = np.searchsorted(buckets.keys, hashes >> np.uint64(buckets.shift))
 
     def sums(self, columns: Sequence[Floats]) -> Floats:
-        """Add up columns of one number a query: buckets × columns."""
+        """Sum columns with one number per query over each bucket; return buckets × columns."""
         count = len(self.origins)
         return np.column_stack(
             [
@@ -215,16 +220,16 @@ class QueryBuckets:
 def bootstrap_ratios(
     origins: Hashes, ratios: Sequence[tuple[Floats, Floats]], *, replicates: int, seed: int
 ) -> Floats:
-    """Return Σ above / Σ below of each ratio in every replicate: replicates × ratios.
+    """Return the ratio Σ above / Σ below in every replicate: replicates × ratios.
 
-    Replicates draw the same queries for all ratios, so that their differences are paired. A ratio
-    is NaN where its denominator is 0.
+    A replicate draws the same queries for all ratios, so that differences of ratios are paired. A
+    ratio is NaN if its denominator is 0.
 
     Args:
-        origins: of the buckets.
-        ratios: above and below, one sum a bucket.
-        replicates: how many to draw.
-        seed: of the draws.
+        origins: The hash that seeds the draws of each bucket.
+        ratios: For each ratio, the sums of numerators and of denominators in each bucket.
+        replicates: The number of replicates to draw.
+        seed: The seed of the draws.
     """
     # Most ratios have the same denominator: the number of queries.
     aboves, belows = zip(*ratios, strict=True)
@@ -250,15 +255,16 @@ def weighted_sums(
     replicates: int,
     seed: int,
 ) -> Floats:
-    """Add up columns (buckets × columns) under the weights that buckets have in each replicate.
+    """Sum columns over buckets, weighted by the random weights of the buckets in each replicate.
 
-    The result is replicates × columns; in a replicate, a bucket has one weight for all columns.
-    `draw_weights` is called with the origins of a few buckets, `replicates` and `seed`.
+    `columns` is buckets × columns; the result is replicates × columns. In a replicate, a bucket has
+    the same weight in all columns. The callback `draw_weights(origins, replicates, seed)` returns
+    the weights of a few buckets.
     """
     whole, unit = scale_to_integers(columns)
     totals = np.zeros((replicates, columns.shape[1]))
     step = max(_BLOCK // replicates, 1)
-    # A small product takes one core: others would spin for longer than it takes.
+    # Keep each product small enough for one thread: more threads would cost more than they save.
     rows = _SINGLE_THREAD // totals.size or step
     for start in range(0, len(origins), step):
         weights = draw_weights(origins[start : start + step], replicates, seed)
@@ -269,9 +275,9 @@ def weighted_sums(
 
 
 def scale_to_integers(columns: Floats) -> tuple[Floats, Floats]:
-    """Scale columns to whole numbers of a unit, a power of 2 for each column.
+    """Scale columns to whole numbers; return these and each column's factor, a power of 2.
 
-    They add up exactly, with any small weights and in any order.
+    Sums of the whole numbers are exact, with any small integer weights and in any order.
     """
     size = np.abs(columns).sum(axis=0)
     _, exponent = np.frexp(np.where(size > 0, size, 1.0) / _EXACT)
@@ -280,7 +286,7 @@ def scale_to_integers(columns: Floats) -> tuple[Floats, Floats]:
 
 
 def random_words(origins: Hashes, count: int, seed: int, first: int = 0) -> Hashes:
-    """Draw words of 64 random bits for each bucket: buckets × words."""
+    """Draw random 64-bit words for each bucket; return buckets × words."""
     own = mix_bits(origins ^ mix_bits(np.array([int(seed) % 2**64], np.uint64)))
     steps = np.arange(first, first + count, dtype=np.uint64) * _GOLDEN
     return mix_bits(own[:, None] + steps)
@@ -305,7 +311,7 @@ def coin_weights(origins: Hashes, replicates: int, seed: int, *, first: int = 0)
 
 
 def _poisson_table() -> Floats:
-    """Tabulate Poisson(1) for every number of 16 bits."""
+    """Tabulate the inverse distribution function of Poisson(1) for all 16-bit numbers."""
     chances = np.array([exp(-1) / factorial(k) for k in range(10)])
     bounds = np.rint(np.cumsum(chances) * 2**16)
     return np.searchsorted(bounds, np.arange(2**16), side="right").astype(np.float64)

@@ -19,7 +19,8 @@ from rankframe.core.arrays import Floats, Ints
 _SCALE_BITS = 1074 + 52
 _MANTISSA_BITS = 53
 _HALF_BITS = 26
-# Shares are split into digits; products of two digits add up to less than 2^53 over one step.
+# Numbers in [0, 1] are split into digits; products of two digits, summed over one block of numbers,
+# stay below 2^53.
 _DIGITS, _DIGIT_BITS = 4, 20
 _STEP = 1 << 12
 _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
@@ -50,7 +51,7 @@ class Exact:
 
     def __float__(self) -> float:
         """Round the sum once, as `math.fsum` does."""
-        if self.unbounded != 0:  # NaN is not 0 either
+        if self.unbounded != 0:  # also true for NaN
             return self.unbounded
         try:
             return self.total / (1 << _SCALE_BITS)
@@ -61,7 +62,7 @@ class Exact:
 def deviation(count: int, total: Exact, squares: Exact) -> float | None:
     """Return the standard deviation of numbers from their sum and the sum of their squares.
 
-    None of fewer than two numbers, and where the sums are not finite or too large.
+    Returns None for fewer than two numbers, and if the sums are not finite or too large.
 
     >>> deviation(2, exact_sum(np.array([1.0, 3.0])), exact_sum(np.array([1.0, 9.0])))
     1.4142135623730951
@@ -135,12 +136,12 @@ def _halved(numbers: Floats) -> tuple[Floats, Floats]:
 
 
 def _moments_of_shares(numbers: Floats) -> tuple[Exact, Exact] | None:
-    """Add up numbers in [0, 1], and their squares, digit by digit.
+    """Sum numbers in [0, 1], and their squares, digit by digit.
 
     Sums of digits, and of products of two digits, are whole numbers that floats hold exactly.
-    Returns None where a number is not in [0, 1], or has too many digits.
+    Returns None if a number is not in [0, 1], or has too many digits.
     """
-    if len(numbers) and not (numbers.min() >= 0 and numbers.max() <= 1):  # NaN is not
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() <= 1):  # also true for NaN
         return None
     total = square = 0
     for start in range(0, len(numbers), _STEP):
@@ -159,7 +160,7 @@ def _moments_of_shares(numbers: Floats) -> tuple[Exact, Exact] | None:
 
 
 def _from_digits(digits: Iterable[float]) -> int:
-    """Return the number that has these digits, the leading one first."""
+    """Return the number with the given digits, most significant first."""
     number = 0
     for digit in digits:
         number = (number << _DIGIT_BITS) + int(digit)
@@ -167,14 +168,17 @@ def _from_digits(digits: Iterable[float]) -> int:
 
 
 def _sums_by_exponent(numbers: Floats, segment: Ints | int, segments: int) -> list[int]:
-    """Add up the mantissas of finite numbers as whole numbers, by segment and exponent."""
+    """Sum finite numbers exactly: add their mantissas by segment and exponent, then combine.
+
+    Returns one whole number per segment.
+    """
     mantissa, exponent = np.frexp(numbers)
     whole = (mantissa * 2.0**_MANTISSA_BITS).astype(np.int64)
     lowest, highest = int(exponent.min()), int(exponent.max())
     width = highest - lowest + 1
     place = segment * width + (exponent - lowest)
     totals = [0] * segments
-    # In halves, so that their sums are whole numbers which a float holds exactly.
+    # Sum the mantissas in halves, so that floats hold the sums exactly.
     high = np.bincount(place, weights=whole >> _HALF_BITS)
     low = np.bincount(place, weights=whole & ((1 << _HALF_BITS) - 1))
     for index in np.flatnonzero((high != 0) | (low != 0)).tolist():

@@ -11,13 +11,14 @@ from rankframe.core.arrays import Floats
 from rankframe.core.options import GapKind
 from rankframe.stats.intervals import Bounds, t_quantile, widened_tail
 
-# The share of the orders of slices left out at either end of an interval (see `GapChange`).
+# The share of slice orders that is left out at either end of an interval (see `GapChange`).
 _LEFT_OUT = 0.025
-# Up to so many slices, simulations show that intervals of the difference of two gaps cover.
+# The largest number of slices for which simulations show that intervals of the difference of two
+# gaps have their nominal coverage.
 _MOST_SLICES: dict[GapKind, int] = {"range": 20, "mean": 10}
-# A relative change is a share of at least this part of the first gap, in any order.
+# The denominator of a relative change is at least this share of the first gap, in any slice order.
 _LEAST_BASE = 1e-3
-_ROUNDING = 1e-12  # of the means: more than what rounding leaves of an error
+_ROUNDING = 1e-12  # relative to the means: an error below this is due to rounding, and counts as 0
 
 
 def gap_between(means: Floats, kind: GapKind) -> Floats:
@@ -37,12 +38,18 @@ def gap_between(means: Floats, kind: GapKind) -> Floats:
 def gap_interval(
     means: Floats, replicates: Floats, fewest: int, confidence: float, kind: GapKind
 ) -> Bounds | None:
-    """Return the interval of a gap, from replicates × slices of the means.
+    """Return the confidence interval of a gap, from bootstrap replicates of the slices' means.
 
-    Gaps of replicates are too large: noise moves means apart. But a gap is off by at most the gap
-    of the errors of its means, which the replicates show. So the interval covers as often as it
-    claims where there is no gap, and more often where there is one. `fewest` is the number of
-    queries of the smallest slice.
+    A plain bootstrap of the gap is biased upwards, since noise moves means apart. But the error of
+    a gap is at most the gap of the errors of its means, which the replicates estimate. So the
+    interval has nominal coverage if there is no gap, and higher coverage if there is one.
+
+    Args:
+        means: The mean of each slice.
+        replicates: The means in each replicate: replicates × slices.
+        fewest: The number of queries of the smallest slice.
+        confidence: The confidence level.
+        kind: The kind of gap.
     """
     errors = replicates - means
     errors = errors[~np.isnan(errors).any(axis=1)]
@@ -55,7 +62,7 @@ def gap_interval(
 
 
 def gap_weights(means: Floats, kind: GapKind) -> Floats:
-    """Return weights of the means, in their order along the last axis, that add up to the gap.
+    """Return weights for the means (along the last axis) whose weighted sum is the gap.
 
     >>> gap_weights(np.array([1.0, 4.0, 2.0]), "range").tolist()
     [-1.0, 1.0, 0.0]
@@ -73,19 +80,20 @@ def gap_weights(means: Floats, kind: GapKind) -> Floats:
 class GapChange:
     """Hold the difference of two gaps over the same queries, in every plausible order of slices.
 
-    With the order of the slices fixed, a gap is a weighted sum of means, and the difference of two
-    gaps has a standard error like any other of paired values. But which slice is best, and which is
-    worst, is itself uncertain, and makes gaps too large. So the difference and its error are
-    computed for the order of each replicate of the queries. Bounds lie beyond the bounds of all but
-    a few of these orders, and never within the bounds of the observed order.
+    For a fixed order of the slices by their means, a gap is a weighted sum of means, and the
+    difference of two gaps has an ordinary standard error of paired values. But the order (which
+    slice is best, which is worst) is itself uncertain, and choosing it from the data makes gaps too
+    large. So the difference and its error are computed for the slice order of each bootstrap
+    replicate. A confidence bound lies beyond the bounds of all but a few of these orders, and never
+    inside the bound of the observed order.
     """
 
-    # of each order, the first of which is that of the means as they are
+    # the difference and its standard error for each order; the first is the observed order
     values: Floats
     errors: Floats
-    # how far values move because the same errors also made the order, as replicates show
+    # the bias of the values from choosing the order by the same data, estimated from replicates
     bias: float
-    # of Student's t, by the smallest slice
+    # degrees of freedom of Student's t, from the smallest slice
     freedom: int
 
     @property
@@ -95,7 +103,7 @@ class GapChange:
 
     @property
     def known(self) -> bool:
-        """Tell whether there is an error: values that do not vary have none."""
+        """Tell whether the difference can be tested: its error is above 0, or all values are 0."""
         return bool(self.errors[0] > 0 or not self.values.any())
 
     def interval(self, confidence: float) -> Bounds | None:
@@ -114,7 +122,7 @@ class GapChange:
     def p_value(self) -> float | None:
         """Return the two-sided p value of no difference, or None if the values do not vary.
 
-        The interval excludes 0 where this is below its level.
+        The interval excludes 0 if the p value is below 1 − confidence.
         """
         if not self.known:
             return None
@@ -122,23 +130,24 @@ class GapChange:
         return min(1.0, 2 * self._chance(toward, at_zero=0.0))
 
     def p_below(self, margin: float) -> float:
-        """Return the one-sided p value of a difference that is not below a margin."""
+        """Return the p value of the hypothesis that the difference is at least `margin`."""
         return self._chance(margin - self._raised, at_zero=math.inf)
 
     @property
     def _lowered(self) -> Floats:
-        """Return the values less a bias that raises them."""
+        """Return the values less the bias, if the bias is positive."""
         return self.values - max(self.bias, 0.0)
 
     @property
     def _raised(self) -> Floats:
-        """Return the values less a bias that lowers them."""
+        """Return the values less the bias, if the bias is negative."""
         return self.values - min(self.bias, 0.0)
 
     def _chance(self, apart: Floats, at_zero: float) -> float:
-        """Return the one-sided p value of distances from 0, each with its error: all but a few.
+        """Return the one-sided p value of a distance above 0, over all but a few slice orders.
 
-        `at_zero` is the score of a distance of 0 without an error.
+        `apart` is the distance in each order. `at_zero` is the t score of a distance of 0 whose
+        error is 0.
         """
         from scipy.special import stdtr  # noqa: PLC0415 (only where systems are compared)
 
@@ -149,7 +158,7 @@ class GapChange:
 
 
 def too_many(slices: int, kind: GapKind) -> str:
-    """Explain why a difference of gaps over this number of slices is not tested; "" if it is."""
+    """Return why a difference of gaps over this number of slices is not tested; "" if tested."""
     limit = _MOST_SLICES[kind]
     if slices <= limit:
         return ""
@@ -160,7 +169,7 @@ def too_many(slices: int, kind: GapKind) -> str:
 
 
 def _beyond(numbers: Floats) -> float:
-    """Return a bound that all but a few of the numbers, and the first one, are above."""
+    """Return a lower bound of the first number and of all but a few of the other numbers."""
     few = int(_LEFT_OUT * len(numbers))
     return float(min(np.partition(numbers, few)[few], numbers[0]))
 
@@ -174,16 +183,20 @@ def gap_change(
     *,
     relative: float | None = None,
 ) -> GapChange | None:
-    """Subtract the first gap from the second; None without errors, or for too many slices.
+    """Subtract the first of two gaps from the second.
+
+    Returns None if errors cannot be estimated, if there are too many slices, or if `relative` is
+    set and the first gap is not above 0.
 
     Args:
-        means: 2 × slices.
-        replicates: of the means, replicates × 2 × slices, of the same queries for both.
-        covariances: of the errors of both means, slices × 2 × 2.
-        fewest: queries of the smallest slice.
-        kind: of gap.
-        relative: return the difference as a share of the first gap; None if that gap is not above
-            0 with this confidence.
+        means: The means of both systems in each slice: 2 × slices.
+        replicates: Bootstrap replicates of the means: replicates × 2 × slices. A replicate draws
+            the same queries for both systems.
+        covariances: The covariance matrix of the errors of both means: slices × 2 × 2.
+        fewest: The number of queries of the smallest slice.
+        kind: The kind of gap.
+        relative: If set, return the difference as a share of the first gap, which must be above 0
+            at this confidence level.
     """
     drawn = replicates[~np.isnan(replicates).any(axis=(1, 2))]
     if fewest < 2 or not len(drawn) or not np.isfinite(covariances).all():
@@ -198,7 +211,7 @@ def gap_change(
     slack = _ROUNDING * float(np.abs(means).max())
 
     def change(values: Floats, first: Floats | float, second: Floats | float) -> GapChange:
-        """Return the change with these values, which rise by `first` and `second` with the gaps."""
+        """Return a change; `first` and `second` are the derivatives of `values` by the two gaps."""
         a, b = first * weights[0], second * weights[1]
         squares = (
             a**2 * covariances[:, 0, 0]
@@ -219,6 +232,6 @@ def gap_change(
         return change(after - before, -1.0, 1.0)
     if change(before, 1.0, 0.0).least(relative) <= slack:
         return None
-    base = np.maximum(before, before[0] * _LEAST_BASE)[:, None]  # a few orders are left out
+    base = np.maximum(before, before[0] * _LEAST_BASE)[:, None]  # in few orders, the gap is near 0
     apart = (after - before) / base[:, 0]
     return change(apart, -after[:, None] / base**2, 1 / base)

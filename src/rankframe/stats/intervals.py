@@ -1,4 +1,4 @@
-"""Confidence intervals of averages over queries: by bootstrap, by Student's t, or of quantiles.
+"""Compute confidence intervals of averages over queries: bootstrap, Student's t, and quantiles.
 
 The distributions that every interval needs are computed without scipy: importing it takes longer
 than evaluating a million rows. Intervals of quantiles assume no distribution.
@@ -16,7 +16,7 @@ import numpy as np
 from rankframe.core.arrays import Floats, Ints
 from rankframe.core.options import Average
 
-_SERIES_FROM = 1_000  # degrees of freedom from which five terms of the series are exact
+_SERIES_FROM = 1_000  # with at least this many degrees of freedom, five terms of the series suffice
 
 
 @cache
@@ -36,7 +36,7 @@ def t_quantile(chance: float, freedom: int) -> float:
 
 
 def _by_series(chance: float, freedom: int) -> float:
-    """Use Cornish and Fisher's expansion around the normal quantile."""
+    """Compute the t quantile by Cornish and Fisher's expansion around the normal quantile."""
     z = NormalDist().inv_cdf(chance)
     terms = (
         z,
@@ -49,10 +49,14 @@ def _by_series(chance: float, freedom: int) -> float:
 
 
 def _by_angle(chance: float, freedom: int) -> float:
-    """Halve the angle whose tangent is t / √freedom (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    """Compute the t quantile from the angle whose tangent is t / √freedom.
+
+    The distribution function is a finite series in this angle (Abramowitz and Stegun 26.7.3 and
+    26.7.4), which is inverted numerically.
+    """
     odd = freedom % 2
     steps = np.arange(1, (freedom - odd) // 2)
-    # of cos² at each power: 1, 1/2, 1·3/(2·4), … (even) or 1, 2/3, 2·4/(3·5), … (odd)
+    # coefficients of the powers of cos²: 1, 1/2, 1·3/(2·4), … (even) or 1, 2/3, 2·4/(3·5), … (odd)
     ratios = (2 * steps - 1 + odd) / (2 * steps + odd)
     weights = np.cumprod(np.append(1.0, ratios)) if freedom > 1 else np.empty(0)
     powers = np.arange(len(weights))
@@ -69,7 +73,7 @@ def _by_angle(chance: float, freedom: int) -> float:
 
 Bounds = tuple[float, float]
 
-_ROUNDING = 1e-11  # more than what resampled values are rounded by
+_ROUNDING = 1e-11  # more than the rounding error of resampled values
 
 
 def finish_average(average: Average, ratio: Floats, queries: int) -> Floats:
@@ -80,10 +84,11 @@ def finish_average(average: Average, ratio: Floats, queries: int) -> Floats:
 
 
 def percentile_interval(replicates: Floats, queries: int, confidence: float) -> Bounds | None:
-    """Return the percentile interval of replicates, a little widened where queries are few.
+    """Return the bootstrap percentile interval, widened slightly if there are few queries.
 
-    Plain percentiles are as narrow as a normal interval with the biased variance; taken where
-    Student's t would have them, they cover as often as they claim (Hesterberg 2015).
+    Plain percentile intervals are too narrow: they correspond to a normal interval with the biased
+    variance. Percentiles at the levels that correspond to Student's t have nominal coverage
+    (Hesterberg 2015).
     """
     defined = replicates[~np.isnan(replicates)]
     if queries < 2 or not len(defined):
@@ -110,14 +115,14 @@ def quantile(values: Floats, level: float) -> float:
 
 
 def widened_tail(queries: int, confidence: float) -> float:
-    """Return the share of replicates beyond each end of an interval over this number of queries."""
+    """Return the share of replicates to leave out at each end of a percentile interval."""
     quantile = t_quantile((1 - confidence) / 2, queries - 1)
     widened = math.sqrt(queries / (queries - 1)) * quantile
     return math.erfc(-widened / math.sqrt(2)) / 2  # of the normal distribution
 
 
 def around(value: float | None, bounds: Bounds | None) -> tuple[float | None, float | None]:
-    """Return the interval of a value; a bound that only rounding put beyond the value is moved."""
+    """Return the bounds, moved to include the value if only rounding excludes it."""
     if value is None or bounds is None:
         return None, None
     low, high = bounds
@@ -141,16 +146,16 @@ def t_interval(value: float, error: float, queries: int, confidence: float) -> B
     return value - half, value + half
 
 
-# A binomial number is never so many standard deviations from its mean.
+# A binomial number is practically never this many standard deviations from its mean.
 _FAR = 40
 _TAIL_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class OrderedValues:
-    """Accumulate values, each with its count; accumulators of different queries merge."""
+    """Accumulate a multiset of values, for quantiles; accumulators of different queries merge."""
 
-    # distinct values and their counts, of each batch; sorted together when they are needed
+    # distinct values and their counts, per batch; merged and sorted on first use
     parts: tuple[tuple[Floats, Ints], ...] = ()
 
     @classmethod
@@ -164,7 +169,7 @@ class OrderedValues:
 
     @cached_property
     def _sorted(self) -> tuple[Floats, Ints]:
-        """Return the distinct values ascending, and how many values there are up to each."""
+        """Return the distinct values in ascending order, and the cumulative counts."""
         values = np.concatenate([np.empty(0), *(values for values, _ in self.parts)])
         counts = np.concatenate([np.empty(0, np.int64), *(counts for _, counts in self.parts)])
         distinct, place = np.unique(values, return_inverse=True)
@@ -176,7 +181,7 @@ class OrderedValues:
         return int(self._sorted[1][-1]) if len(self._sorted[1]) else 0
 
     def place(self, place: int) -> float:
-        """Return the value at a place, counted from 1 for the smallest."""
+        """Return the order statistic at a place: 1 is the smallest value."""
         values, upto = self._sorted
         return float(values[np.searchsorted(upto, place)])
 
@@ -194,16 +199,19 @@ class OrderedValues:
         return low + (high - low) * (above - first)
 
     def interval(self, level: float, confidence: float) -> tuple[float, float] | None:
-        """Return the confidence interval of a quantile: two of the values, or None with too few."""
+        """Return the confidence interval of a quantile, or None if there are too few values.
+
+        Both bounds are order statistics.
+        """
         places = find_quantile_ranks(len(self), level, confidence)
         return None if places is None else (self.place(places[0]), self.place(places[1]))
 
 
 def find_quantile_ranks(count: int, level: float, confidence: float) -> tuple[int, int] | None:
-    """Return the places of ordered values between which a quantile lies with this confidence.
+    """Return the places of the two order statistics that bound a quantile with this confidence.
 
-    The number of values below a quantile is binomial, whatever they are drawn from, so no
-    distribution is assumed. None where there are too few values.
+    The number of values below a quantile is binomial for any distribution of the values, so no
+    distribution is assumed. Returns None if there are too few values.
 
     >>> find_quantile_ranks(100, 0.5, 0.95)
     (40, 61)

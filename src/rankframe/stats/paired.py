@@ -1,6 +1,6 @@
-"""Compute standard errors of averages of systems over the same queries, and of their differences.
+"""Compute standard errors of averages of systems over the same queries, and of differences.
 
-A difference that rounding alone may cause counts as none.
+A difference that rounding alone could cause counts as 0.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from rankframe.core.arrays import Floats
 from rankframe.stats.exact import Exact, exact_sum
 
-_ROUNDING = 1e-12  # of a value: more than what rounding takes from it
+_ROUNDING = 1e-12  # more than the relative rounding error of a value
 
 
 @dataclass(frozen=True)
 class PairedValues:
     """Hold a metric of several systems over the same queries, as the parts of its average.
 
-    The average of system i is Σ above[i] / Σ below[i], so that weighted means and ratios of sums
-    are tested as what they are.
+    The average of system i is Σ above[i] / Σ below[i]. In this form, weighted means and ratios of
+    sums can be tested like plain means.
     """
 
     # systems × queries
@@ -58,7 +58,7 @@ class PairedValues:
         return bool((self.below == self.below[0]).all())
 
     def contributions(self, system: int) -> Floats:
-        """Return how far each query moves the average of a system."""
+        """Return each query's contribution to the average of a system, in linear approximation."""
         mean = float(self.totals[system][1]) / max(self.queries, 1)
         return (self.above[system] - self.ratios[system] * self.below[system]) / mean
 
@@ -68,8 +68,9 @@ def estimate_difference_error(
 ) -> float:
     """Return the standard error of the difference of two averages, or of one if `baseline` is None.
 
-    For means, this is the error of the paired t test; for ratios of sums, that of their linear
-    part. `scales` are factors of the averages of `baseline` and `system`.
+    For means, this is the standard error of the paired t test. For ratios of sums, this is the
+    error of their linearisation (delta method). `scales` are factors that multiply the averages of
+    `baseline` and `system`.
     """
     n = paired.queries
     if n < 2:
@@ -92,7 +93,7 @@ def estimate_mean_error(deviations: Floats) -> float:
 
 
 def differences(after: Floats, before: Floats) -> Floats:
-    """Subtract values pairwise; a difference that rounding alone may cause is 0.
+    """Subtract values pairwise; a difference that rounding alone could cause becomes 0.
 
     >>> differences(np.array([0.1 + 0.2, 0.8]), np.array([0.3, 0.5])).tolist()
     [0.0, 0.30000000000000004]
@@ -109,9 +110,9 @@ def count_moves(after: Floats, before: Floats) -> tuple[int, int]:
 
 
 def ranked_differences(after: Floats, before: Floats) -> Floats:
-    """Subtract values pairwise; sizes that only rounding tells apart become equal.
+    """Subtract values pairwise; absolute differences that differ only by rounding become equal.
 
-    Equal sizes share a rank in tests that rank them.
+    Tests that rank absolute differences then see ties.
 
     >>> ranked_differences(np.array([0.3, 0.4]), np.array([0.2, 0.5])).tolist()
     [0.09999999999999998, -0.09999999999999998]
@@ -121,7 +122,7 @@ def ranked_differences(after: Floats, before: Floats) -> Floats:
     sizes, slack = np.abs(apart)[order], noise[order]
     first = np.ones(len(sizes), np.bool_)
     first[1:] = (np.diff(sizes) > np.maximum(slack[1:], slack[:-1])) | (
-        (sizes[:-1] == 0) & (sizes[1:] > 0)  # no size is like a size of 0
+        (sizes[:-1] == 0) & (sizes[1:] > 0)  # 0 never ties with another size
     )
     shared = np.empty(len(sizes))
     shared[order] = sizes[first][np.cumsum(first) - 1]
@@ -135,7 +136,7 @@ def _noise(after: Floats, before: Floats) -> Floats:
 
 
 def is_rounding(difference: float, paired: PairedValues, baseline: int, system: int) -> bool:
-    """Tell whether rounding alone may cause a difference of averages, or a spread."""
+    """Tell whether rounding alone could cause a difference (or a spread) of averages."""
     sizes = [
         np.abs(paired.above[i]).max(initial=0) / max(abs(float(np.mean(paired.below[i]))), 1e-300)
         for i in (baseline, system)

@@ -3,8 +3,8 @@
 To add a test, write its function here, with a line in `TESTS`, and add its name to `Test`
 (core/options.py). Checks, messages, the ledger and corrections follow from that line.
 
-Tests that draw take their draws from hashes of query ids (`bootstrap.py`), alike for every metric
-and pair, so that their p values are reproducible on any machine.
+Permutation tests derive their random draws from hashes of query ids (`bootstrap.py`), the same
+draws for every metric and pair of systems, so that p values are reproducible on any machine.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ def correct_p_values(
 ) -> list[float | None]:
     """Correct p values for multiple testing; None stays None and does not count.
 
-    holm and bonferroni bound the chance of any false alarm, bh the share of false alarms, none
-    bounds nothing.
+    "holm" and "bonferroni" bound the family-wise error rate, "bh" bounds the false discovery rate,
+    and "none" returns the p values unchanged.
 
     Args:
-        p_values: one for each test.
-        correction: its name.
-        families: how many families there are, if the test itself corrects within each.
+        p_values: One p value per test.
+        correction: The name of the correction.
+        families: The number of families, if the test itself corrects within each family.
 
     >>> correct_p_values([0.01, 0.04, None, 0.03], "holm")
     [0.03, 0.06, None, 0.06]
@@ -84,7 +84,7 @@ def correct_p_values(
     tested = np.array([p for p in p_values if p is not None])
     if not len(tested):
         return list(p_values)
-    # A step-down over families would not hold within each of them.
+    # Holm's step-down over families would not be valid within a family.
     is_multiplied = families and correction in FAMILYWISE
     adjusted = tested * families if is_multiplied else CORRECTIONS[correction](tested)
     rest = iter(np.minimum(adjusted, 1.0).tolist())
@@ -92,21 +92,21 @@ def correct_p_values(
 
 
 Pair: TypeAlias = tuple[int, int]
-# By metric and pair; None if it is undefined.
+# The p value by metric and pair of systems; None if undefined.
 PValues: TypeAlias = list[list[float | None]]
-# The averages that a test can handle: any; means with equal denominators in every system; means
-# without weights.
+# The averages that a test accepts: any average; means with the same denominators in every system;
+# unweighted means.
 Takes = Literal["any average", "means", "plain means"]
 
 # Replicates drawn at a time: memory does not grow with their number.
 _AT_ONCE = 1_000
-_TABLE_SYSTEMS = 7  # so many systems have few enough orders to be listed: 5,040
-_BUCKETS_AT_ONCE = 256  # their draws fit in the cache
+_TABLE_SYSTEMS = 7  # up to this number of systems, all permutations (5,040) are tabulated
+_BUCKETS_AT_ONCE = 256  # buckets whose draws fit in the cache
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Describe the permutations of a test: by the hashes of its queries and a seed."""
+    """Describe the random permutations of a test: the hashes of its queries, and a seed."""
 
     hashes: Hashes
     permutations: int = 10_000
@@ -115,7 +115,7 @@ class Draws:
 
     @cached_property
     def buckets(self) -> QueryBuckets:
-        """Return the buckets that queries are in, which are drawn instead of queries."""
+        """Assign the queries to buckets, which are permuted instead of queries."""
         return QueryBuckets(self.hashes, self.most_buckets)
 
 
@@ -127,18 +127,19 @@ class SignificanceTest:
     """Describe a paired test between systems."""
 
     p_values: TestFunction
-    # the null hypothesis, and whether it is about the means that are shown
+    # the null hypothesis, and whether it is about the reported means
     hypothesis: str = "equal means"
     of_means: bool = True
     takes: Takes = "any average"
-    # It draws queries and needs all of them: an undefined query has 0 above and below.
+    # whether the test permutes queries. It then needs all queries: an undefined query has 0 above
+    # and below
     draws: bool = False
-    # Its p values are corrected over all pairs of systems already.
+    # whether the p values are corrected over all pairs of systems already
     over_pairs: bool = False
 
 
 def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> TestFunction:
-    """Turn a test of one metric and one pair of systems into a test of many; it does not draw."""
+    """Turn a test of one metric and one pair, without permutations, into a `TestFunction`."""
 
     @wraps(function)
     def p_values(metrics: Sequence[PairedValues], pairs: Sequence[Pair], _draws: Draws) -> PValues:
@@ -148,9 +149,9 @@ def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> Tes
 
 
 def t(paired: PairedValues, baseline: int, system: int) -> float | None:
-    """Compute Student's t test of averages of any kind, by their standard error.
+    """Compute Student's paired t test of any kind of average, from its standard error.
 
-    Differences that do not vary have no error; they get the p value of the sign test.
+    If the differences do not vary, there is no error: the result is the sign test's p value.
     """
     difference = paired.ratios[system] - paired.ratios[baseline]
     error = estimate_difference_error(paired, baseline, system)
@@ -164,7 +165,7 @@ def t(paired: PairedValues, baseline: int, system: int) -> float | None:
 
 
 def two_sided(statistic: float, freedom: int) -> float:
-    """Return the chance that Student's t is at least this far from 0.
+    """Return the two-sided p value: the probability that |t| is at least this large.
 
     >>> round(two_sided(2.262157163, 9), 6)
     0.05
@@ -199,8 +200,9 @@ def sign(paired: PairedValues, baseline: int, system: int) -> float:
 def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
     """Compute Fisher's randomisation test of each metric and pair.
 
-    Two systems are swapped in random queries: p is the share of the draws, (b + 1) / (B + 1), that
-    put them at least as far apart as they are. Each draw serves every metric and pair.
+    Each draw swaps the two systems in random queries. If b of B draws make the difference at least
+    as large as the observed difference, p is (b + 1) / (B + 1). Each draw serves every metric and
+    pair.
     """
     buckets, count = draws.buckets, draws.permutations
     swaps = [_Swap.from_values(paired, pair, buckets) for paired in metrics for pair in pairs]
@@ -224,19 +226,20 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
 
 @dataclass(frozen=True)
 class _Swap:
-    """Hold two systems that are swapped in random buckets of queries."""
+    """Hold the sums of two systems, and how they change if a bucket of queries is swapped."""
 
     # Σ above and Σ below of each system before any swap
     baseline: tuple[float, float]
     system: tuple[float, float]
-    # how much Σ above, and Σ below if it differs, change if a bucket is swapped
+    # by bucket: the change of Σ above if the bucket is swapped; then of Σ below, unless the
+    # denominators are equal
     moved: list[Floats]
     # the largest rounding error: equal sums must count as equal
     slack: float
 
     @classmethod
     def from_values(cls, paired: PairedValues, pair: Pair, buckets: QueryBuckets) -> _Swap:
-        """Add up the values of two systems in each bucket."""
+        """Sum the values of two systems over each bucket."""
         baseline, system = pair
         parts = [paired.above] if paired.common else [paired.above, paired.below]
         moved = list(buckets.sums([part[system] - part[baseline] for part in parts]).T)
@@ -251,7 +254,10 @@ class _Swap:
         return not self.baseline[1] or not self.system[1]
 
     def count_extreme(self, sums: Floats) -> int:
-        """Count the replicates in which the systems are at least as far apart as they are."""
+        """Count the replicates whose difference is at least as large as the observed one.
+
+        `sums` are the sums of `moved` over the swapped buckets of each replicate.
+        """
         if self.undefined:
             return 0
         below = sums[:, 1] if sums.shape[1] > 1 else 0.0
@@ -264,9 +270,9 @@ class _Swap:
 def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
     """Compute Tukey's honest significant difference by randomisation.
 
-    All systems are shuffled in every query: p is the share of the draws that put the best and the
-    worst at least as far apart as the two systems are. This corrects over all pairs of systems
-    (Carterette 2012). Each draw serves every metric.
+    Each draw shuffles all systems in every query: p is the share of draws in which the best and the
+    worst system differ at least as much as the two compared systems do. This corrects over all
+    pairs of systems (Carterette 2012). Each draw serves every metric.
     """
     if not all(paired.common for paired in metrics):
         raise OptionError(
@@ -276,7 +282,7 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
             " for it.",
         )
     buckets, count, seed = draws.buckets, draws.permutations, draws.seed
-    # Whole numbers of one unit a metric, which add up exactly: buckets × systems × metrics.
+    # Scaled to whole numbers, whose sums are exact: buckets × systems × metrics.
     scaled, units = [], []
     for paired in metrics:
         sums = buckets.sums(list(paired.above))
@@ -308,10 +314,10 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
 def _shuffled_sums(
     origins: Hashes, values: Floats, replicates: int, seed: int, first: int
 ) -> Floats:
-    """Sum over buckets whose systems are in a random order: systems × replicates × metrics."""
+    """Shuffle the systems in each bucket, and sum over buckets: systems × replicates × metrics."""
     _, systems, metrics = values.shape
     totals = np.zeros((systems, replicates, metrics))
-    # The last system is in every place where no other system is; the last place has the rest.
+    # Assume the last system in every place, and correct for the others; the last place is the rest.
     last = values[:, -1]
     for place, chosen in enumerate(_orders(origins, systems, replicates, seed, first)[:-1]):
         totals[place] = last.sum(axis=0)
@@ -323,7 +329,10 @@ def _shuffled_sums(
 
 
 def _orders(origins: Hashes, systems: int, replicates: int, seed: int, first: int) -> AnyInts:
-    """Draw an order of the systems for each bucket and replicate: the system at each place."""
+    """Draw a permutation of the systems for each bucket and replicate.
+
+    Returns the system at each place: systems × buckets × replicates.
+    """
     if systems <= _TABLE_SYSTEMS:
         table = np.array(list(permutations(range(systems))), np.uint8)
         drawn = random_words(origins, replicates, seed, first) >> np.uint64(32)
@@ -349,9 +358,9 @@ TESTS: dict[str, SignificanceTest] = {
 
 
 def count_needed_queries(level: float) -> int:
-    """Return the least number of queries with which any difference can be significant.
+    """Return the smallest number of queries with which any difference can be significant.
 
-    With fewer, differences all in one direction are no rarer than the level by chance alone.
+    With fewer queries, even differences that all have the same sign are too likely by chance.
 
     >>> count_needed_queries(0.05)
     6
@@ -362,7 +371,10 @@ def count_needed_queries(level: float) -> int:
 def against_margin(
     change: float, error: float, queries: int, *, margin: float, confidence: float
 ) -> tuple[float, float]:
-    """Return the one-sided lower bound of a change (Student's t), and the p value of a margin."""
+    """Return the one-sided lower bound of a change (Student's t), and its p value against a margin.
+
+    `error` is the standard error of the change.
+    """
     from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (only where a gate decides)
 
     above = change - margin
