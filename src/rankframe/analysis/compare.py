@@ -1,6 +1,6 @@
-"""Compare systems over the same queries: which is better, by how much, and how sure is that.
+"""Compare systems over the same queries: which is better, by how much, and with what certainty.
 
-The path: open the systems, evaluate each, align their values by query, test each pair, correct the
+The steps: open the systems, evaluate each, align their values by query, test each pair, correct the
 p values, and describe each pair and each system in a row.
 """
 
@@ -178,17 +178,17 @@ class SystemInputs:
             requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
             chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
             averaged = [metric for metric in chosen if metric.frame != "documents"]
-            if self.stored and averaged:  # only these are stored
+            if self.stored and averaged:  # stored results have only these metrics
                 stored_metrics(self.stored, metrics if len(averaged) == len(chosen) else averaged)
         directions = (lower_is_better, higher_is_better)
         if not all(isinstance(names, tuple) and not names for names in directions):
             chosen = with_directions(chosen, lower=lower_is_better, higher=higher_is_better)
         self.metrics = chosen
-        # A gap is computed from the metric that it is of; metrics over documents have no values
-        # per query to average.
+        # A gap is computed from the slices of its inner metric. Metrics over documents have no
+        # values per query to average.
         self.computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
         self.averaged = [metric for metric in self.computed if metric.frame != "documents"]
-        # Further ways of slicing are for gaps alone.
+        # Attributes after these are sliced by for gaps only.
         self._requested_ways = len(slicings(by))
         self.attributes = read_attributes(
             queries,
@@ -208,7 +208,7 @@ class SystemInputs:
     def evaluate(self, depths: Iterable[int] = ()) -> Systems:
         """Evaluate the runs, align all systems, and refuse what cannot be compared.
 
-        `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
+        `depths`: cutoffs k at which to compute judged@k, besides the cutoffs of the metrics.
         """
         by_name, tables = dict(self.stored), None
         if self.runs is not None:
@@ -252,9 +252,9 @@ def compare_systems(
     depths: Iterable[int] = (),
     progress: Report | None = None,
 ) -> tuple[Comparison, Systems]:
-    """Evaluate and compare systems; return also their aligned values, for further use.
+    """Evaluate and compare systems; return the comparison and the aligned systems.
 
-    `depths` are ranks down to which to count judged documents, beside the cutoffs of metrics.
+    `depths`: cutoffs k at which to compute judged@k, besides the cutoffs of the metrics.
     """
     _check_names(inputs.names, setup.baseline)
     setup.check_metrics(inputs.metrics)
@@ -298,7 +298,7 @@ def compare_systems(
 
 
 def check_mapping(systems: object) -> None:
-    """Refuse systems that are not given by name."""
+    """Refuse systems that are not a mapping by name."""
     if not isinstance(systems, Mapping):
         raise OptionError(
             f'systems are given by name, {{"bm25": run, ...}}, not as {shown(systems)}.'
@@ -318,7 +318,7 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
 def _compare_metrics(
     systems: Systems, gaps: Sequence[AlignedGaps], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a row for each metric, subset and pair of systems, and one for each system."""
+    """Return the tables of pairs and of systems, with a row for each metric and subset."""
     names, metrics = list(systems.by_name), systems.metrics
     pairs = list(combinations(range(len(names)), 2))
     if setup.baseline is not None:
@@ -374,7 +374,7 @@ def _compare_averages(
 def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
     """Correct p values over all queries, and separately for each slicing attribute.
 
-    So looking at slices does not change what is significant over all queries.
+    Slicing therefore does not change what is significant over all queries.
     """
     families = [
         family.with_columns(
@@ -396,14 +396,14 @@ def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
 
 
 def _count_families(rows: pl.DataFrame) -> int:
-    """Count metrics × slices: the pairs of systems within each are one family."""
+    """Return the number of families: the pairs of systems for one metric and slice are a family."""
     return rows.select("metric", "slice").unique().height
 
 
 def _find_caveats(
     systems: Systems, metrics: Sequence[Metric], table: pl.DataFrame, setup: Setup
 ) -> Iterator[Caveat]:
-    """Yield what could mislead a reader of the table, apart from the caveats of each system."""
+    """Yield the caveats of the comparison as a whole, without those of single systems."""
     for metric in metrics:
         values = systems.values(metric)
         anywhere = np.logical_or.reduce(values.defined)
@@ -419,7 +419,7 @@ def _find_caveats(
 def _ledger(
     systems: Systems, setup: Setup, gaps: Sequence[AlignedGaps], caveats: Sequence[Caveat]
 ) -> pl.DataFrame:
-    """List the compared systems, then the counts of each system."""
+    """Return the ledger: facts on the comparison first, then the counts of each system."""
     unpaired_note = f"not in every system{': ' if systems.unpaired_note else ''}"
     items: list[tuple[str | None, str, float | None, str]] = [
         (None, "queries_compared", len(systems.queries), "queries that are compared"),

@@ -1,4 +1,4 @@
-"""`Comparison`: what comparing systems gives, and how it is shown, stored and pasted."""
+"""Define `Comparison`, the result of comparing systems, with its display, files and markup."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SYSTEM_SCHEMA: dict[str, type[pl.DataType]] = {
     "judged": _NUMBER,
     "small": pl.Boolean,
 }
-# Of systems too, with `bounds`.
+# Further columns of `systems`, with `bounds`.
 HOLE_COLUMNS = ("lower_bound", "upper_bound", "if_none_relevant", "if_all_relevant")
 LEDGER_SCHEMA: dict[str, type[pl.DataType]] = {
     "system": _TEXT, "item": _TEXT, "value": _NUMBER, "note": _TEXT,
@@ -75,9 +75,9 @@ _PAIR_TITLES = ("diff", "%", "interval", "p", "raw p", "W/T/L", "judged")
 
 
 class Outcome(Exported):
-    """Give the result of an analysis its ledger, caveats and files."""
+    """Hold the ledger, the caveats and the files that results of analyses have in common."""
 
-    # what `write` writes: a frame each
+    # the files that `write` writes, one per frame
     FILES: ClassVar[tuple[str, ...]]
 
     ledger: pl.DataFrame
@@ -102,7 +102,7 @@ class Outcome(Exported):
         raise NotImplementedError
 
     def _entries(self, item: str) -> pl.DataFrame:
-        """Return the rows of the ledger about an item, but not of a single system."""
+        """Return the rows of the ledger about an item, without rows about a single system."""
         rows = self.ledger.filter(pl.lit(isinstance(item, str)) & (pl.col("item") == str(item)))
         return rows.filter(pl.col("system").is_null()) if "system" in rows.columns else rows
 
@@ -154,12 +154,12 @@ class Comparison(Outcome):
     ledger: pl.DataFrame
     metrics: tuple[Metric, ...]
     names: tuple[str, ...]
-    # query_id and a column a metric, of each system; the same queries in the same order
+    # by system: query_id and a column per metric; all have the same queries in the same order
     per_query: Mapping[str, pl.DataFrame]
     baseline: str | None = None
     # judged queries that runs lack
     lacks: Sequence[Lack] = ()
-    # of each system what was evaluated, as far as it is known
+    # by system: the names of its inputs, where they are known
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def _about(self, frame: str) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class Comparison(Outcome):
         return [self._pairs(), *self._condensed(), *warning_notes(self.caveats), *notes]
 
     def _condensed(self) -> list[Part]:
-        """Return values over judged documents alone, and bounds, if judged shares lie apart."""
+        """Return tables of condensed values and bounds, if judged shares differ too much."""
         if "condensed_value" not in self.systems.columns:
             return []
         changes = self.table.filter(pl.col("by").is_null())
@@ -246,7 +246,7 @@ class Comparison(Outcome):
         )
 
     def _matrix(self) -> Table:
-        """Return systems down and metrics across, a group per slice."""
+        """Return a table with a row per system and a column per metric, in a group per slice."""
         names = sorted(self.names, key=lambda name: name != self.baseline)
         pairs = self.baseline is None
         letters = dict(zip(names, ascii_lowercase, strict=False)) if pairs else {}
@@ -332,7 +332,7 @@ class Comparison(Outcome):
         return f"* {level}{more if few else ''}"
 
     def _pairs(self) -> Table:
-        """Return a row for each system, or for each pair of systems where there is no baseline."""
+        """Return a table with a row per system, or per pair of systems without a baseline."""
         ways = self.systems["by"].drop_nulls().unique()
         by = ways[0] if len(ways) == 1 else "slice"
         titles = ["metric", by, "system", "value", *_PAIR_TITLES]
@@ -349,7 +349,7 @@ class Comparison(Outcome):
     def _group(
         self, pairs: list[dict[str, Any]], systems: Mapping[str, Mapping[str, Any]], by: str
     ) -> list[list[Cell]]:
-        """Return the rows of a metric and slice: with a baseline, it comes first."""
+        """Return the rows of a metric and slice; the baseline, if any, comes first."""
         first, metric = pairs[0], self.metric(pairs[0]["metric"])
         best = best_of(metric, [row["value"] for row in systems.values()])
         rows: list[list[Cell]] = []

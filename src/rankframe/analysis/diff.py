@@ -1,4 +1,4 @@
-"""Before and after: which queries a change helped or hurt, and which documents moved."""
+"""Compare the runs before and after a change: which queries improved, which documents moved."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _one_metric(metric: MetricLike) -> Metric:
 def side_by_side(
     metric: Metric, a: pl.DataFrame, b: pl.DataFrame, described: Described | None = None
 ) -> pl.DataFrame:
-    """Join the values of two runs, with their change, its weight, and which run is better.
+    """Join the values of two runs per query: values, change, weight of the query, better run.
 
     Both frames have query_id in byte order, and a column of the metric.
     """
@@ -241,19 +241,19 @@ def movers(
     only: Sequence[str] | None = None,
     worse: bool = False,
 ) -> pl.DataFrame:
-    """Return the queries that changed most, or that got worse most; by weight if they have one."""
+    """Return the queries with the largest change (or loss), weighted if queries have weights."""
     moved = per_query.filter(pl.col(DELTA) != 0)
     if worse:
         moved = moved.filter(pl.col(BETTER) == "a")
     if only is not None:
         moved = moved.filter(pl.col(QUERY).is_in(_check_only(only, per_query[QUERY])))
     by = [WEIGHTED, DELTA] if WEIGHTED in moved.columns else [DELTA]
-    # Queries are in byte order, and stay so where changes are equal.
+    # Queries with equal changes stay in byte order.
     return moved.sort([-pl.col(name).abs() for name in by], maintain_order=True).head(most)
 
 
 def describe_movers(moved: pl.DataFrame, described: Described) -> pl.DataFrame:
-    """Add the text and the attributes of queries."""
+    """Add columns with the text and the attributes of each query."""
     queries = moved[QUERY]
     if described.query_text is not None:
         texts = described.texts(queries)
@@ -268,7 +268,7 @@ def describe_movers(moved: pl.DataFrame, described: Described) -> pl.DataFrame:
 
 
 def _check_only(only: Sequence[str], queries: pl.Series) -> list[str]:
-    """Refuse query ids that were not evaluated."""
+    """Return the query ids of the option `only`; refuse ids that were not evaluated."""
     ids = list(map(str, only))
     if unknown := sorted(set(ids).difference(queries.to_list())):
         count = "query that was" if len(unknown) == 1 else "queries that were"
@@ -282,7 +282,7 @@ def _check_only(only: Sequence[str], queries: pl.Series) -> list[str]:
 
 
 def _alike(name: str, queries: pl.Series) -> list[str]:
-    """Return few enough ids to compare letter by letter: a slip leaves half of a name intact."""
+    """Return ids with the same first or last half: a typo leaves one intact. Bounds the search."""
     text = name.lower().encode(errors="replace").decode()
     lowered, half = queries.str.to_lowercase(), len(text) // 2
     alike = lowered.str.starts_with(text[:half]) | lowered.str.ends_with(text[half:])
@@ -323,7 +323,7 @@ class Diff(Exported):
     documents: pl.DataFrame
     k: int
     lacks: Sequence[Lack] = ()
-    # with the run that it is about ("a" or "b"); None: both
+    # caveats with the run that each is about ("a" or "b"); None: both
     by_side: Sequence[tuple[str | None, Caveat]] = ()
     names: tuple[str, str] = SIDES
     # what texts call queries and documents
@@ -445,7 +445,7 @@ class Diff(Exported):
 
 
 def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
-    """Check two names of runs, which columns can have."""
+    """Return the two names of runs; refuse names that columns cannot have."""
     if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
         raise OptionError(f'names takes two, ("before", "after"), not {shown(names)}.')
     a, b = names
@@ -461,7 +461,7 @@ def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def _attribute_text(value: object) -> str:
-    """Write an attribute on one line, not too long."""
+    """Write an attribute on one line, shortened if it is long."""
     if value is None:
         return "–"
     return f"{value:g}" if isinstance(value, float) else plain_text(str(value), _LONGEST)

@@ -76,27 +76,28 @@ class Setup:
 
     @property
     def level(self) -> float:
-        """Return the level below which a corrected p value is called significant."""
+        """Return the significance level: a corrected p value below it is significant."""
         return round(1 - self.intervals.confidence, 12)
 
     @property
     def fewest(self) -> int:
-        """Return the number of queries below which nothing is called significant."""
+        """Return the minimum number of queries for a significant result."""
         return count_needed_queries(self.level)
 
     def _needed_permutations(self, tests: int, families: int) -> int:
-        """Return the least number of permutations with which one of so many tests may succeed.
+        """Return the fewest permutations with which one of `tests` tests can be significant.
 
-        `families` is the number of metrics × slices that the tests are of.
+        `families`: the number of metrics × slices among the tests. Tests without permutations: 0.
         """
         factor = families if self.significance.over_pairs else tests
         factor = factor if self.comparing.correction in FAMILYWISE else 1
         return math.floor(factor / self.level) if self.significance.draws else 0
 
     def with_enough_permutations(self, tests: int, families: int) -> Setup:
-        """Return this setup with as many permutations as the correction needs, if there is a way.
+        """Return this setup with enough permutations for the correction.
 
-        Twice the least number leaves room for p values between the smallest ones.
+        The setup is unchanged if its permutations suffice, or if even the maximum would not. Twice
+        the minimum is drawn, to resolve p values between the smallest possible ones.
         """
         needed = self._needed_permutations(tests, families)
         if not self.comparing.permutations < needed <= MOST_PERMUTATIONS:
@@ -105,7 +106,7 @@ class Setup:
         return replace(self, comparing=replace(self.comparing, permutations=permutations))
 
     def find_caveats(self, tests: int, families: int, queries: int) -> Iterator[Caveat]:
-        """Yield what could mislead a reader of so many tests over so many queries."""
+        """Yield the caveats of the test, for this number of tests and of queries."""
         test = self.comparing.test
         yield from find_caveat(
             "too_few_permutations",
@@ -121,7 +122,7 @@ class Setup:
     def find_contradictions(self, table: pl.DataFrame) -> Iterator[Caveat]:
         """Yield a caveat if significant differences have intervals that contain 0.
 
-        Of a test of means beside a bootstrap interval, such differences are only a close call.
+        A test of means with a bootstrap interval has no caveat: it contradicts only in close cases.
         """
         if self.significance.of_means and self.intervals.ci != "t":
             return
@@ -133,7 +134,7 @@ class Setup:
             yield from find_caveat("test_contradicts_interval", rows.height, test=test, **named)
 
     def described(self) -> dict[str, str]:
-        """Describe the setup for the ledger."""
+        """Return the policies of the setup for the ledger."""
         test = f"{self.comparing.test}, hypothesis: {self.significance.hypothesis}"
         if self.significance.draws:
             count = self.comparing.permutations
@@ -157,7 +158,7 @@ class Setup:
     def p_values(
         self, metrics: Sequence[AlignedValues], pairs: Sequence[Pair], hashes: Hashes
     ) -> PValues:
-        """Test each metric and pair of systems, without correction; one query has no p value."""
+        """Return uncorrected p values by metric and pair; None with fewer than two queries."""
         test = self.significance
         tested = [values if test.draws else values.paired for values in metrics]
         draws = Draws(hashes, self.comparing.permutations, self.intervals.seed)
@@ -169,12 +170,12 @@ class Setup:
 
 
 Row = dict[str, object]
-# A metric, by and slice; then a row for each system, and a row for each pair of systems.
+# The columns metric, by and slice; then a row for each system, and a row for each pair of systems.
 Compared = tuple[dict[str, str | None], list[Row], list[Row]]
 
 
 def value_row(value: float | None, bounds: Bounds | None, queries: int) -> Row:
-    """Describe a system by its value and its number of queries."""
+    """Return the columns for a value: value, interval, number of queries."""
     low, high = around(value, bounds)
     return {
         "value": value,
@@ -189,7 +190,7 @@ def difference_row(
     before: float | None, after: float | None, difference: float | None, bounds: Bounds | None,
     p_value: float | None, queries: int,
 ) -> Row:  # fmt: skip
-    """Describe a system against a baseline by both values and their difference."""
+    """Return the columns for a system and its baseline: both values, their difference, p value."""
     return {
         **value_row(difference, bounds, queries),
         "baseline_value": before,
@@ -202,10 +203,10 @@ def difference_row(
 
 @dataclass(frozen=True)
 class AlignedValues(PairedValues):
-    """Hold a metric of several systems over the same queries.
+    """Hold the values of a metric for several systems over the same queries.
 
-    Arrays are systems × queries, and 0 where the metric is undefined for some system: such queries
-    count for no system.
+    Arrays are systems × queries. A query for which the metric is undefined in any system is 0 for
+    all systems and does not count.
     """
 
     metric: Metric
@@ -220,7 +221,7 @@ class AlignedValues(PairedValues):
     def from_terms(
         cls, metric: Metric, systems: Mapping[str, Terms], judged: Floats | None = None
     ) -> AlignedValues:
-        """Stack what the averages of systems are made of."""
+        """Stack the terms of the systems' averages; refuse infinite ones."""
         for name, terms in systems.items():
             if count := int((~np.isfinite(terms.above) | ~np.isfinite(terms.divisor)).sum()):
                 raise MetricParameterError(
@@ -260,7 +261,7 @@ class AlignedValues(PairedValues):
 
     @property
     def paired(self) -> PairedValues:
-        """Return the values of the complete queries alone."""
+        """Return the values of the complete queries only."""
         return self if self.complete.all() else self._complete_values
 
     @cached_property
@@ -270,7 +271,7 @@ class AlignedValues(PairedValues):
 
     @cached_property
     def averages(self) -> list[float | None]:
-        """Return the average of each system, as its own summary has it."""
+        """Return the average of each system over the complete queries; None if it is undefined."""
         averages: list[float | None] = []
         for (above, _), ratio in zip(self.paired.totals, self.paired.ratios, strict=True):
             if math.isnan(ratio):
@@ -283,7 +284,7 @@ class AlignedValues(PairedValues):
 
     @cached_property
     def judged_shares(self) -> list[float | None]:
-        """Return judged@k of each system over the queries where all systems have it."""
+        """Return judged@k of each system, over the queries where it is known for all systems."""
         if self.judged is None:
             return [None] * len(self.values)
         finite = np.isfinite(self.judged).all(axis=0)
@@ -299,11 +300,11 @@ class AlignedValues(PairedValues):
         return self.finish(self.replicates)
 
     def finish(self, ratios: Floats) -> Floats:
-        """Turn Σ above / Σ below into averages."""
+        """Turn ratios Σ above / Σ below into averages of the metric's kind."""
         return finish_average(self.metric.average, ratios, self.paired.queries)
 
     def slope(self, system: int) -> float:
-        """Return how much the average of a system moves with its Σ above / Σ below."""
+        """Return the derivative of a system's average by its ratio Σ above / Σ below."""
         match self.metric.average:
             case "geometric":
                 return self.averages[system] or 0.0
@@ -313,11 +314,14 @@ class AlignedValues(PairedValues):
                 return 1.0
 
     def pull(self, system: int) -> Floats:
-        """Return how far each complete query moves the average of a system."""
+        """Return the influence of each complete query on the average of a system."""
         return self.paired.contributions(system) * self.slope(system)
 
     def difference(self, base: int, other: int) -> float | None:
-        """Subtract two averages, rounded once where it is a difference of sums."""
+        """Return the average of `other` minus that of `base`; None if one is undefined.
+
+        With a common denominator, exact sums are subtracted, and the result is rounded once.
+        """
         before, after = self.averages[base], self.averages[other]
         if before is None or after is None:
             return None
@@ -328,14 +332,14 @@ class AlignedValues(PairedValues):
         return float(second - first) / (1.0 if average == "sum" else float(below))
 
     def count_wins(self, base: int, other: int) -> tuple[int, int]:
-        """Count the queries in which the other system is better, and those in which it is worse."""
+        """Return the number of queries where `other` is better, and where it is worse."""
         up, down = count_moves(self.paired.values[other], self.paired.values[base])
         return (up, down) if self.metric.higher_is_better else (down, up)
 
     def improvement(self, *, relative: bool) -> tuple[float, float]:
         """Return by how much the second system is better than the first, and its standard error.
 
-        `relative` gives both as shares of the first average.
+        `relative`: return both as shares of the first system's average.
         """
         before, after = self.averages
         assert before is not None and after is not None  # noqa: PT018 (checked before)
@@ -346,7 +350,7 @@ class AlignedValues(PairedValues):
         return sign * (after - before), estimate_mean_error(self.pull(1) - self.pull(0))
 
     def system_row(self, system: int, intervals: Intervals) -> Row:
-        """Describe one system: its average with an interval."""
+        """Return the row of a system: average, interval and judged share."""
         average, paired, bounds = self.averages[system], self.paired, None
         if average is not None and intervals.ci == "t":
             error = estimate_difference_error(paired, None, system)
@@ -363,7 +367,7 @@ class AlignedValues(PairedValues):
     def pair_row(
         self, base: int, other: int, intervals: Intervals, p_value: float | None = None
     ) -> Row:
-        """Describe one system against another."""
+        """Return the row of the system `other` against the system `base`."""
         paired, effect, bounds = self.paired, None, None
         difference = self.difference(base, other)
         if difference is not None:
@@ -389,7 +393,7 @@ class AlignedValues(PairedValues):
         }
 
     def _effect_size(self, base: int, other: int) -> float | None:
-        """Return Cohen's d of the differences, or None if they do not vary."""
+        """Return Cohen's d of the differences per query; None if the differences do not vary."""
         paired = self.paired
         difference = paired.ratios[other] - paired.ratios[base]
         if is_rounding(difference, paired, base, other):
@@ -401,13 +405,13 @@ class AlignedValues(PairedValues):
 def draw_replicates(
     metrics: Sequence[AlignedValues], hashes: Hashes, intervals: Intervals
 ) -> list[AlignedValues]:
-    """Draw the bootstrap of several metrics, the same queries for all of them, if it is wanted."""
+    """Return the metrics with bootstrap replicates, which draw the same queries for all metrics."""
     if intervals.ci != "bootstrap" or not len(hashes):
         return list(metrics)
     buckets, ratios = QueryBuckets(hashes), []
     for values in metrics:
         systems = len(values.values)
-        # Where queries count the same in every system, one denominator serves all.
+        # With a common denominator, it is summed once for all systems.
         sums = buckets.sums([*values.above, *(values.below[:1] if values.common else values.below)])
         above, below = sums.T[:systems], sums.T[systems:]
         ratios += zip(above, np.broadcast_to(below, above.shape), strict=True)

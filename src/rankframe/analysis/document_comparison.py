@@ -1,7 +1,7 @@
 """Compare metrics over documents (coverage, gini, …), which have no values per query.
 
-A difference is tested by how it changes when buckets of queries are left out, each from both
-systems.
+A difference is tested by the jackknife: by how much the difference changes when a bucket of queries
+is left out of both systems.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def compare_documents(systems: Systems, pairs: Sequence[Pair], setup: Setup) -> 
 
 
 def list_exposures(systems: Systems, metric: Metric) -> list[OverDocuments]:
-    """Return the exposure of each system; stored results, which do not keep it, are refused."""
+    """Return the exposure of each system; refuse stored results, which have no exposure."""
     exposures = []
     for name, system in systems.by_name.items():
         if system.over_documents is None:

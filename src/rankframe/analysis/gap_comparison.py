@@ -1,6 +1,6 @@
-"""Compare gaps between slices, over every order of the slices that is plausible (`stats/gaps.py`).
+"""Compare gaps between slices, over every plausible order of the slices (`stats/gaps.py`).
 
-A gap has no values per query: it is how far the averages of a metric over slices are apart.
+A gap is the difference between the averages of a metric over slices, so it has no values per query.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rankframe.stats.significance import Pair
 
 
 def draw_gaps(systems: Systems, intervals: Intervals) -> list[AlignedGaps]:
-    """Draw the bootstrap of each gap; gaps between the same slices share it."""
+    """Draw the bootstrap of each gap; gaps between the same slices share their replicates."""
     drawn: dict[tuple[str, str], AlignedGaps] = {}
     gaps = []
     for metric in systems.metrics:
@@ -54,7 +54,7 @@ def compare_gaps(
     gaps: Sequence[AlignedGaps], pairs: Sequence[Pair], setup: Setup
 ) -> Iterator[Compared]:
     """Compare each gap of every pair of systems."""
-    # A test that corrects over pairs does not correct these.
+    # A test that corrects over pairs does not correct the p values of gaps.
     factor = len(pairs) if setup.significance.over_pairs else 1
     for gap in gaps:
         yield (
@@ -65,7 +65,7 @@ def compare_gaps(
 
 
 def gap_items(gaps: Sequence[AlignedGaps]) -> list[Item]:
-    """List for the ledger the slices that gaps leave out, and the gaps that are not tested."""
+    """Return ledger items: the slices that gaps leave out, and the gaps that are not tested."""
     left_out = {gap.metric.label: gap.left_out for gap in gaps if gap.left_out}
     untested = [
         ("gap_untested", len(gap.slices), f"{gap.metric.label}: {problem}")
@@ -77,10 +77,10 @@ def gap_items(gaps: Sequence[AlignedGaps]) -> list[Item]:
 
 @dataclass(frozen=True)
 class AlignedGaps:
-    """Hold a gap of several systems over the same queries."""
+    """Hold the values of a gap for several systems over the same queries."""
 
     metric: Metric
-    # the metric that the gap is of, in each slice, with its replicates
+    # the inner metric of the gap in each slice, with bootstrap replicates
     slices: Sequence[AlignedValues]
     # the names of the slices that are left out
     left_out: Sequence[str]
@@ -121,7 +121,7 @@ class AlignedGaps:
 
     @cached_property
     def _fewest(self) -> int:
-        """Count the queries that are compared in the smallest slice."""
+        """Return the number of queries that are compared in the smallest slice."""
         return min(values.paired.queries for values in self.slices)
 
     @cached_property
@@ -160,7 +160,7 @@ class AlignedGaps:
     def pair_row(self, base: int, other: int, intervals: Intervals, factor: int) -> Row:
         """Describe the gap of one system against that of another.
 
-        `factor` is what the p value is multiplied by, as a correction over pairs.
+        `factor`: the multiplier of the p value that corrects over pairs.
         """
         before, after = self.values[base], self.values[other]
         difference = None if before is None or after is None else after - before
@@ -174,7 +174,7 @@ class AlignedGaps:
         return row | {"undefined": sum(values.queries for values in self.slices) - self.queries}
 
     def change(self, base: int, other: int, *, relative: float | None = None) -> GapChange | None:
-        """Return how far the gaps of two systems are apart (see `gap_change`)."""
+        """Return the difference between the gaps of two systems (see `gap_change`)."""
         if self.means is None:
             return None
         sides = [base, other]
@@ -190,6 +190,6 @@ class AlignedGaps:
 
     @staticmethod
     def _covariances(values: AlignedValues, sides: Sequence[int]) -> list[list[float]]:
-        """Return the covariances of the errors of two averages, by how queries move them."""
+        """Return the covariance matrix of the systems' averages, by the influence of queries."""
         pulls, n = [values.pull(side) for side in sides], values.paired.queries
         return [[float(exact_sum(a * b)) / (n * (n - 1)) for b in pulls] for a in pulls]

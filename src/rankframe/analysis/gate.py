@@ -1,4 +1,4 @@
-"""Ship it or not: a run against a stored baseline, under rules, with a verdict to act on."""
+"""Decide whether to ship a run: check it against a stored baseline under rules."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from rankframe.metrics.names import Metric, Metrics, resolve
 from rankframe.stats.gaps import too_many
 from rankframe.stats.significance import against_margin
 
-_NAMED = 3  # queries that are undefined for one side only, in a reason
+_NAMED = 3  # how many queries, undefined for one side only, a reason names
 
 
 @takes_options(GateOptions, SharedPolicies, Comparing, Storage)
@@ -150,7 +150,7 @@ def gate(
 def decide_pair(
     systems: Systems, names: tuple[str, str], demands: Demands, unpaired: Unpaired = "error"
 ) -> Verdict:
-    """Decide on one of several evaluated systems, the second of `names`, against the first."""
+    """Return the verdict on the evaluated system `names[1]`, with `names[0]` as its baseline."""
     roles = dict(zip(names, (BASELINE, CANDIDATE), strict=True))
     lacks = [replace(lack, system=roles[lack.system]) for lack in systems.lacks
              if lack.system in roles]  # fmt: skip
@@ -164,7 +164,7 @@ def decide_pair(
 
 
 def _decide(systems: Systems, demands: Demands, unpaired: Unpaired) -> Verdict:
-    """Check every rule on a baseline and a candidate."""
+    """Check every rule on a baseline and a candidate; return the verdict."""
     checks = [check for rule in demands.rules for check in _check_rule(rule, systems, demands)]
     caveats, bounds = [], None
     if judged_gaps := find_gaps(systems, [(BASELINE, CANDIDATE)]):
@@ -201,10 +201,10 @@ def _read_system(source: Source, role: str) -> System:
 
 
 def _check_rule(rule: Rule, systems: Systems, demands: Demands) -> list[Row]:
-    """Check a rule for all queries, or for each slice that it names."""
+    """Check a rule for all queries, or for each slice; return a row per check."""
     by = None if rule.by is None else " × ".join(rule.by)
     metric = next(metric for metric in systems.metrics if metric.label == rule.metric)
-    # A rule without any slice cannot be decided: nothing shows that it holds.
+    # A rule per slice is undecided if there are no slices: nothing shows that it holds.
     no_slice = Subset(None, None, np.empty(0, np.int64))
     subsets = [subset for subset in systems.subsets if subset.by == by] or [no_slice]
     if metric.gap is not None:
@@ -214,7 +214,7 @@ def _check_rule(rule: Rule, systems: Systems, demands: Demands) -> list[Row]:
 
 
 def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -> Row:
-    """Check a rule about a gap between slices, if its metric has enough queries."""
+    """Check a rule about a gap between slices; undecided with too few queries."""
     assert metric.gap is not None  # the caller sees to it
     if rule.by is not None:
         raise OptionError(
@@ -247,7 +247,7 @@ def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -
 def _check_documents(
     rule: Rule, metric: Metric, subset: Subset, systems: Systems, demands: Demands
 ) -> Row:
-    """Check a rule about a metric over documents, by the value of the candidate."""
+    """Check a rule about a metric over documents, on the value of the candidate."""
     if rule.against_baseline:
         raise MetricParameterError(
             f"{rule.text!r}: a stored baseline does not keep what the change of {metric.label!r} "
@@ -313,7 +313,7 @@ def _check_subset(
 def _check_judged(
     check: dict[str, Any], systems: Systems, demands: Demands, bounds: pl.DataFrame | None
 ) -> dict[str, Any]:
-    """Leave a check undecided if grades of unjudged documents could turn its answer around."""
+    """Return the check, undecided if grades of unjudged documents could reverse its status."""
     rule = next(rule for rule in demands.rules if rule.text == check["rule"])
     metric = next(metric for metric in systems.metrics if metric.label == check["metric"])
     rows = next(
@@ -328,7 +328,8 @@ def _check_judged(
         return check
     passed = check["status"] == "pass"
     if bounds is None or check["by"] is not None:
-        # Without bounds, only the answer against which judgments speak is believed.
+        # Without bounds, only a status against the bias of the judgments is kept: a pass if they
+        # favour the baseline, a fail if they favour the candidate.
         turned = has_bounds(metric) and passed != gap.favours_baseline
         where = "the stored run is not at hand" if bounds is None else "in slices this is not known"
         changes = f"{where}, so that nobody can say what they would change"
@@ -357,8 +358,8 @@ def _bound_change(
 ) -> tuple[float, float]:
     """Return the least and the largest change, whatever the grades of unjudged documents.
 
-    The bounds of a stored baseline are not known: what it may gain is unlimited if the judgments
-    favour the candidate, and otherwise ignored, as judgments favour the baseline.
+    The bounds of a stored baseline are unknown. If the judgments favour the candidate, the possible
+    gain of the baseline is unlimited. If they favour the baseline, its possible gain is ignored.
     """
     before = [value_of(bounds, BASELINE, metric, name) for name in ("lower_bound", "upper_bound")]
     known = [value for value in before if value is not None] or [check["baseline_value"]]
@@ -374,7 +375,7 @@ def _bound_change(
 
 
 def _describe_one_sided(rule: Rule, queries: pl.Series, alone: Flags) -> str:
-    """Name the queries that are left out because they are undefined for one side only."""
+    """Describe the queries that are left out because they are undefined for one side only."""
     sides = []
     for side, only in ((CANDIDATE, alone[0]), (BASELINE, alone[1])):
         if count := int(only.sum()):
@@ -401,5 +402,5 @@ def _judged_too_little(systems: Systems, subset: Subset, min_judged: Mapping[int
 
 
 def _join(reason: str, more: str) -> str:
-    """Add what else limits a check, unless the reason contains it."""
+    """Join two reasons, unless the first contains the second."""
     return reason if more in reason else f"{reason}{'; ' if reason else ''}{more}"

@@ -1,4 +1,4 @@
-"""The rules of a gate, read from text: `ndcg@10: no worse than -0.5% at 95% per locale`."""
+"""Parse and check the rules of a gate: `ndcg@10: no worse than -0.5% at 95% per locale`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ _RULE: Final = re.compile(
 )
 _JUDGED: Final = re.compile(r"min_judged@([0-9]{1,9})")
 _DEFAULT_CONFIDENCE = 0.95
-# With fewer queries that differ, a pass is marked: Student's t knows nothing of what was not seen.
+# With fewer queries that differ, a pass is marked: Student's t ignores differences that are too
+# rare to be in the sample.
 _FEW = 10
-# A change where more is better, its lower bound, its p value, and how many queries differ.
+# The change (positive is better), its lower confidence bound, its p value, and how many queries
+# differ.
 Measured = tuple[float, float, float | None, int]
 
 
@@ -52,16 +54,16 @@ class Rule:
     metric: str
     kind: Kind
     number: float
-    # whether the number is a share of the baseline's value
+    # whether `number` is a share of the baseline's value
     relative: bool = False
     confidence: float = _DEFAULT_CONFIDENCE
     by: tuple[str, ...] | None = None
-    # whether queries that are undefined on one side only do not matter
+    # whether to ignore queries that are undefined for one side only
     where_both: bool = False
 
     @property
     def against_baseline(self) -> bool:
-        """Tell whether the rule is about a change, not about the value alone."""
+        """Tell whether the rule is about the change from the baseline, not the value alone."""
         return self.kind in ("no worse than", "better than")
 
     def check(
@@ -79,10 +81,10 @@ class Rule:
         Args:
             before: the value of the baseline.
             after: the value of the candidate.
-            queries: over how many queries.
-            doubt: why nothing can be decided; "" if it can.
-            measure: returns the change, or why there is none.
-            too_few: whether a doubt is that a slice is too small, so that it is skipped.
+            queries: the number of queries.
+            doubt: the reason why the rule cannot be decided; "" if it can.
+            measure: a callback that returns the change, or the reason why there is none.
+            too_few: whether `doubt` is that the slice is too small, so that the check is skipped.
         """
         measured, status, reason = None, "undecided", doubt
         if doubt:
@@ -136,7 +138,7 @@ class Demands:
     min_queries: int = 30
     # by depth: the share of the top k that must have been judged
     min_judged: Mapping[int, float] = field(default_factory=dict)
-    # columns under names of the user's own, by the direction in which they are better
+    # stored columns that are no known metric, by the direction that is better
     lower_is_better: tuple[str, ...] = ()
     higher_is_better: tuple[str, ...] = ()
 
@@ -227,7 +229,7 @@ def parse_rule(text: str) -> Rule:
     if problem:
         raise OptionError(f"rule {text!r}: {problem}")
     confidence = _DEFAULT_CONFIDENCE if confidence is None else float(confidence) / 100
-    Intervals("t", confidence)  # refuses what is no confidence
+    Intervals("t", confidence)  # refuses an invalid confidence
     by = tuple(re.split(r"\s*[,×]\s*", match["by"].strip())) if match["by"] else None
     return Rule(
         text.strip(),

@@ -1,8 +1,9 @@
-"""Find pairs of systems of which one is judged more than the other, and say what depends on it.
+"""Find pairs of systems with different judged shares, and compute how that affects their values.
 
 Unjudged documents count as not relevant, so judgments that were made from the results of one
-system favour it. Beside the values stand those over judged documents alone (condensed), and the
-least and the largest that any grades of the unjudged documents give.
+system favour that system. The value of a system is therefore accompanied by its condensed value,
+over judged documents alone, and by bounds: the least and the largest value that any grades of the
+unjudged documents give.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _STORED_SHARE = f"judged_share_top_{TOP}"
 
 
 class JudgedGap(NamedTuple):
-    """Hold how much of the top k was judged, for a system and its baseline."""
+    """Hold the judged shares of the top k, for a system and its baseline."""
 
     metric: Metric
     k: int
@@ -39,12 +40,12 @@ class JudgedGap(NamedTuple):
     system: str
     judged_baseline: float
     judged: float
-    # names the queries, if the shares are not about all of them
+    # describes the queries, if the shares are not over all queries
     among: str = ""
 
     @property
     def size(self) -> float:
-        """Return how far the judged shares lie apart."""
+        """Return the absolute difference of the judged shares."""
         return abs(self.judged - self.judged_baseline)
 
     @property
@@ -62,9 +63,9 @@ class JudgedGap(NamedTuple):
 
 
 class JudgedShares:
-    """Hold how much of the top k of each system was judged in each query, as far as it is known.
+    """Hold the judged share of each system's top k in each query, where it is known.
 
-    A run has no documents in a query that it lacks, so that query says nothing of what was judged.
+    Queries that a run lacks do not count: the run has no documents there that could be judged.
 
     Args:
         systems: the systems, with the same queries.
@@ -81,16 +82,16 @@ class JudgedShares:
             if k in system.judged:
                 column = system.values[system.judged[k]].cast(pl.Float64)
                 self._shares[name] = column.fill_null(math.nan).to_numpy()[chosen]
-        # Where every run has every query, a share is the same beside all others.
+        # If every run has every query, the share does not depend on the other systems.
         if all((answered == 1).all() for answered in self._answered.values()):
             self._whole = {name: float(exact_sum(shares)) / len(shares)
                            for name, shares in self._shares.items()
                            if len(shares) and np.isfinite(shares).all()}  # fmt: skip
 
     def share(self, name: str, *others: str) -> float | None:
-        """Return the judged share of a system over the queries that it and the others have.
+        """Return the judged share of a system over the queries that it and all others have.
 
-        None: it is not known.
+        Returns None if the share is unknown.
         """
         if name not in self._shares or len(self._whole) == len(self._answered):
             return self._whole.get(name)
@@ -104,17 +105,17 @@ class JudgedShares:
         return float(exact_sum(judged)) / total if total else None
 
     def pair(self, baseline: str, system: str) -> tuple[float | None, float | None]:
-        """Return the shares of two systems over the queries that both have."""
+        """Return the judged shares of two systems over the queries that both have."""
         return self.share(baseline, system), self.share(system, baseline)
 
     def among(self, baseline: str, system: str) -> str:
-        """Name the queries of a pair, if they are not all."""
+        """Describe the queries that a pair's shares are over; "" for all queries."""
         whole = all((self._answered[name] == 1).all() for name in (baseline, system))
         return "" if whole else " in the queries that both have"
 
 
 def _stored_share(system: System) -> float | None:
-    """Return the judged share of a ledger, without the queries that the run lacks."""
+    """Return the judged share in the ledger, corrected for the queries that the run lacks."""
     share, evaluated = system.entry(_STORED_SHARE)[0], system.entry("queries_evaluated")[0] or 0
     answered = evaluated - system.filled
     return share * evaluated / answered if share is not None and answered > 0 else share
@@ -123,10 +124,11 @@ def _stored_share(system: System) -> float | None:
 def find_gaps(
     systems: Systems, pairs: Iterable[tuple[str, str]], rows: Ints | None = None
 ) -> list[JudgedGap]:
-    """Return pairs of a baseline and a system whose judged shares lie apart, the widest first.
+    """Return pairs of a baseline and a system whose judged shares differ too much, widest first.
 
-    The top k is that of each metric. Where a stored result does not have its share, it is the top
-    10. Queries that one system of a pair lacks are left out. `rows`: the queries to look at.
+    The shares are of the top k, k being the cutoff of each metric, or of the top 10 if a stored
+    result has no share for that cutoff. Queries that one system of a pair lacks are left out.
+    `rows`: the queries to look at.
     """
     named, gaps = list(pairs), []
     top = JudgedShares(systems, TOP, rows)
@@ -148,9 +150,9 @@ def find_gaps(
 
 
 def describe_gaps(gaps: Sequence[JudgedGap], bounds: pl.DataFrame | None) -> Iterator[Caveat]:
-    """Yield the caveat of the widest gap, which counts the other pairs.
+    """Yield the caveat of the widest gap, with the number of other pairs.
 
-    `bounds`: what `find_bounds` returned; None if the runs are not at hand.
+    `bounds`: the result of `find_bounds`; None if no run can be read again.
     """
     if not gaps:
         return
@@ -171,7 +173,7 @@ def describe_gaps(gaps: Sequence[JudgedGap], bounds: pl.DataFrame | None) -> Ite
 
 
 def _describe_condensed(gap: JudgedGap, bounds: pl.DataFrame | None) -> str:
-    """Say what the change is over judged documents alone."""
+    """Describe the change over judged documents alone."""
     if bounds is not None:
         changes = []
         for column in ("value", CONDENSED):
@@ -191,7 +193,7 @@ def _describe_condensed(gap: JudgedGap, bounds: pl.DataFrame | None) -> str:
 
 
 def find_bounds(systems: Systems, metrics: Sequence[Metric]) -> pl.DataFrame | None:
-    """Return value, condensed value and bounds of systems whose runs are at hand; None if none is.
+    """Return values, condensed values and bounds of systems; None if no run can be read again.
 
     Columns: system, metric, value (with unjudged documents as not relevant), condensed_value, and
     the bounds and scenarios of `bound_metrics`.
@@ -212,7 +214,7 @@ def find_bounds(systems: Systems, metrics: Sequence[Metric]) -> pl.DataFrame | N
     values = pl.DataFrame(averages, schema, orient="row")
     for found in (condensed, bound_systems(systems, judged)):
         values = values.join(found, on=["system", "metric"], how="left", maintain_order="left")
-    # A stored system of which all was judged has no other values.
+    # For a wholly judged stored system, condensed value and bounds equal the value.
     is_certain = pl.any_horizontal(
         (pl.col("metric") == metric.label) & pl.col("system").is_in(_wholly_judged(systems, metric))
         for metric in judged
@@ -224,7 +226,7 @@ def find_bounds(systems: Systems, metrics: Sequence[Metric]) -> pl.DataFrame | N
 
 
 def _wholly_judged(systems: Systems, metric: Metric) -> list[str]:
-    """Return the systems of which all of the top k was judged."""
+    """Return the names of the systems whose whole top k was judged."""
     top = JudgedShares(systems, TOP), JudgedShares(systems, depth_of(metric))
     found = {}
     for name, system in systems.by_name.items():
@@ -234,7 +236,7 @@ def _wholly_judged(systems: Systems, metric: Metric) -> list[str]:
 
 
 def value_of(bounds: pl.DataFrame, system: str, metric: Metric, column: str) -> float | None:
-    """Return a value of a system and metric."""
+    """Return the value of a column of `bounds` for a system and metric."""
     found = bounds.filter(system=system, metric=metric.label)[column]
     return found[0] if len(found) else None
 
@@ -242,7 +244,7 @@ def value_of(bounds: pl.DataFrame, system: str, metric: Metric, column: str) -> 
 def add_condensed(
     table: pl.DataFrame, singles: pl.DataFrame, bounds: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Add condensed values to the rows over all queries, of pairs and of systems; and bounds."""
+    """Add condensed values and bounds to the rows over all queries, in both tables."""
     keys, whole = ["system", "metric"], pl.col("by").is_null()
     singles = singles.drop(HOLE_COLUMNS, strict=False).join(
         bounds.drop("value"), on=keys, how="left", maintain_order="left"

@@ -1,4 +1,4 @@
-"""Stored values per query: results, their folders and tables are read as systems.
+"""Read stored values per query as systems: results, their folders, and tables.
 
 Systems that were evaluated in different ways, or against other judgments, are refused.
 """
@@ -43,12 +43,12 @@ from rankframe.metrics.names import metric as define_metric
 
 RUN = "run"
 _ROWS, _QUERIES, _DROPPED = "qrels_rows", "qrels_queries", "qrels_duplicates_dropped"
-# Policies that may differ: how intervals were made, the column of the grades (their fingerprint
-# tells what they are), and words.
+# Policies that may differ between systems: the kind of intervals, the column of grades (the
+# fingerprint identifies the grades themselves), and the vocabulary.
 _NOT_COMPARED = (f"{POLICY}ci", f"{POLICY}relevance", VOCABULARY)
 _Ledger = Mapping[str, tuple[float | None, str | None]]
 _JUDGED = re.compile(r"judged@(\d+)")
-# Metrics that are not 0 even for a query that the run lacks.
+# Metrics that can have values other than 0 for a query that the run lacks.
 _WITHOUT_A_RUN = ("num_relevant", "ideal_dcg", "rbp_residual", "yaap")
 
 
@@ -87,7 +87,7 @@ def _read_source(name: str, source: Source) -> dict[str, System]:
 
 
 def _from_result(result: Result, name: str) -> System:
-    """Take the values of a result as `write` leaves them: ids are text, and all else is numbers."""
+    """Return a result as a system, with values as `write` stores them: text ids, else numbers."""
     values = result.per_query
     for column in values.columns:
         refuse_pattern(f"system {name!r}", column)
@@ -139,7 +139,7 @@ def _is_number(dtype: pl.DataType) -> bool:
 
 
 def _keep_numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Turn these columns into numbers, also where a file has them as text, and drop all others."""
+    """Cast these columns to numbers, also from the text of a file, and drop all other columns."""
     kept = []
     for name in names:
         column = frame[name]
@@ -154,7 +154,7 @@ def _keep_numbers(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _make_system(values: pl.DataFrame, name: str) -> System:
-    """Order values by the bytes of their query ids; refuse repeated queries and infinite values."""
+    """Return a system, sorted by query id in byte order; refuse repeated queries and infinity."""
     deduplicate(values.select(QUERY), f"system {name!r}", "error")
     for label in values.select(cs.float()).columns:
         bad = values.filter(~pl.col(label).is_finite())
@@ -205,7 +205,7 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
 
 
 def _requested(metrics: Metrics) -> list[Metric]:
-    """Return the columns that are requested, by name or as metrics of that name."""
+    """Return the requested columns as metrics; they are requested by name or as metrics."""
     alone = isinstance(metrics, str | pl.Expr | Metric)
     names = [metrics] if alone else check_list("metrics", metrics, "a list of names")
     functions = [define_metric(name) for name in names if isinstance(name, pl.Expr)]
@@ -223,7 +223,7 @@ def _requested(metrics: Metrics) -> list[Metric]:
 
 
 def _metric(label: str) -> Metric:
-    """Return the metric of a column's name, or one of that label without a definition."""
+    """Return the metric that a column name denotes; for unknown names, one without a definition."""
     try:
         (metric,) = parse(label)
     except (UnknownMetricError, MetricParameterError, ValueError):
@@ -293,14 +293,14 @@ def _other_judgments(ledger: _Ledger, other: _Ledger, name: str) -> str:
 
 # The direction in which stored columns are better ------------------------------------------------
 
-# Names of columns, or a single one.
+# A name of a column, or several names.
 Names = str | Collection[str]
 
 
 def with_directions(
     metrics: Sequence[Metric], *, lower: Names = (), higher: Names = ()
 ) -> list[Metric]:
-    """Give columns that are no known metric the direction that the options name."""
+    """Return metrics in which unknown columns have the direction that the options give them."""
     labels = {metric.label: metric for metric in metrics}
     less, more = names_of("lower_is_better", lower), names_of("higher_is_better", higher)
     for option, names, way in (("lower_is_better", less, "higher"),
@@ -343,7 +343,7 @@ def is_own_column(metric: Metric) -> bool:
 
 
 def names_of(option: str, value: Any) -> tuple[str, ...]:
-    """Return the names that an option has, which takes one or several."""
+    """Return the names in the value of an option that takes one name or several."""
     if isinstance(value, str):
         return (value,)
     names = take_all(option, value) if is_listed(value) else [value]

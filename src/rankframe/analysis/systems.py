@@ -45,19 +45,19 @@ _DEFAULT_DEPTH = 10
 
 @dataclass(frozen=True)
 class System:
-    """Hold the values of a system, one row per query in byte order, and its counts."""
+    """Hold the values of a system, one row per query in byte order, and its ledger."""
 
     computed: pl.DataFrame
     ledger: pl.DataFrame | None = None
-    # by depth: the column with the judged share of the top k
+    # by k: the column with the judged share of the top k
     judged: Mapping[int, str] = field(default_factory=dict)
-    # columns that are not 0 only if the run has the query
+    # columns whose values other than 0 prove that the run has the query
     evidence: Sequence[str] = ()
     # the names of the inputs, if known
     inputs: Mapping[str, str] = field(default_factory=dict)
-    # the exposure that metrics over documents are made of
+    # the exposure from which metrics over documents are computed
     over_documents: OverDocuments | None = None
-    # of other queries than those evaluated: how likely the run has each
+    # `answered` after the system was aligned on other queries
     aligned: Floats | None = None
 
     @property
@@ -77,7 +77,7 @@ class System:
 
     @cached_property
     def answered(self) -> Floats:
-        """Return how likely the run has each query: 1 or 0 where that is known."""
+        """Return for each query the probability that the run has it: 1 or 0 where that is known."""
         if self.aligned is not None:
             return self.aligned
         doubtful = _may_lack(self)
@@ -86,7 +86,7 @@ class System:
 
     @cached_property
     def filled(self) -> int:
-        """Count the values imputed for queries that the run lacks."""
+        """Return the number of queries that the run lacks and that were scored 0."""
         return (
             int(self.entry(MISSING)[0] or 0) if self.entry(f"{POLICY}missing")[1] == "zero" else 0
         )
@@ -94,16 +94,16 @@ class System:
 
 @dataclass(frozen=True)
 class Runs:
-    """Name runs, the judgments that they are evaluated against, and how."""
+    """Hold runs, the judgments to evaluate them against, and the policies."""
 
-    # None: all metrics look at retrieved documents alone
+    # None if all metrics look at retrieved documents only
     qrels: Source | None
     sources: Mapping[str, Source]
     policies: Policies
     columns: Columns | None = None
     max_memory: str | int | None = None
     progress: Report | None = None
-    # whether the runs are read again after their evaluation
+    # whether the runs will be read again after their evaluation
     again: bool = False
 
 
@@ -187,12 +187,12 @@ def evaluate_runs(
 
 
 def depth_of(metric: Metric) -> int:
-    """Return the cutoff of the judged share that accompanies a metric."""
+    """Return the k of the judged@k that accompanies a metric: its cutoff, or else 10."""
     return metric.params.get("k") or _DEFAULT_DEPTH
 
 
 def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
-    """Return the metric that computes the same, or a new one with a label that no other has."""
+    """Return the metric of the list that computes the same, or a new one with a distinct label."""
     (metric,) = parse(name)
     for other in metrics:
         if other.definition is metric.definition and other.params == metric.params:
@@ -207,45 +207,45 @@ def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
 
 @dataclass(frozen=True)
 class Subset:
-    """Name the rows of queries that are compared among themselves: all queries, or a slice."""
+    """Hold the rows of the queries of one comparison: all queries, or a slice."""
 
     by: str | None
     name: str | None
     rows: Ints
-    # the way of slicing and the number of the slice
+    # the number of the slicing attribute and the number of the slice
     key: SliceKey = WHOLE
 
     def heading(self, metric: Metric) -> dict[str, str | None]:
-        """Return the columns by which a row of a table names a metric and this subset."""
+        """Return the columns metric, by and slice for a table's row on this subset."""
         return {"metric": metric.label, "by": self.by, "slice": self.name}
 
 
 @dataclass(frozen=True)
 class Systems:
-    """Hold systems that were read or evaluated, with values for the same queries."""
+    """Hold aligned systems: systems that were read or evaluated, with the same queries."""
 
-    # in the same order for each system
+    # the ids of the queries, in the row order of every system
     queries: pl.Series
     by_name: Mapping[str, System]
-    # how many queries not every system has, how many each lacks, and what became of them
+    # how many queries some system lacks, how many each system lacks, and how these were treated
     unpaired: int
     lacking: Mapping[str, int]
     unpaired_note: str = ""
-    # judged queries that runs lack
+    # counts of the judged queries that runs lack
     lacks: Sequence[Lack] = ()
     attributes: QueryAttributes = QueryAttributes()  # noqa: RUF009 (frozen)
     metrics: Sequence[Metric] = ()
-    # all queries, and every slice of them that was requested
+    # all queries, and every requested slice
     subsets: Sequence[Subset] = ()
-    # the same, and the slices of gaps
+    # `subsets` and the slices that gaps need
     slices: Sequence[Subset] = ()
-    # what was evaluated, if anything was: the judgments and runs, and the runs by name
+    # the inputs of the evaluated systems, if any: judgments and runs, and the runs by name
     tables: Held | None = None
     runs: Mapping[str, InputTable] = field(default_factory=dict)
-    # how they were evaluated, and the weights of queries
+    # the policies of the evaluation, and the weights of queries
     policies: Policies = Policies()  # noqa: RUF009 (frozen)
     weights: Attributes | None = None
-    # what could mislead a reader, with the system that it is about; None: with all
+    # caveats with the system that each is about; None: all systems
     caveats: Sequence[tuple[str | None, Caveat]] = ()
     _values: dict[str, AlignedValues] = field(init=False, default_factory=dict)
 
@@ -256,18 +256,18 @@ class Systems:
 
     @property
     def at_hand(self) -> bool:
-        """Tell whether runs can be read again, and matched in memory."""
+        """Tell whether all runs can be read again, and matched in memory."""
         rereadable = all(run.seekable or run.cache is not None for run in self.runs.values())
         is_whole = self.tables is not None and max(self.tables.partitions, default=1) == 1
         return bool(self.runs) and rereadable and is_whole
 
     @cached_property
     def hashes(self) -> Hashes:
-        """Return the hashes of the query ids, which the bootstrap and permutations draw from."""
+        """Return hashes of the query ids, from which the bootstrap and permutations are drawn."""
         return hash_ids(self.queries)
 
     def values(self, metric: Metric) -> AlignedValues:
-        """Return the values of a metric, and how much of each ranking was judged."""
+        """Return the values of a metric in all systems, with the judged shares of the rankings."""
         if metric.label not in self._values:
             systems, judged = self.by_name.values(), None
             terms = {
@@ -317,7 +317,7 @@ def shared_vocabulary(systems: Mapping[str, System]) -> Vocabulary:
 
 
 def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Unpaired) -> Systems:
-    """Give every system the same queries, as the policy has it."""
+    """Align systems on the same queries: refuse, drop or score 0 the others, as `unpaired` says."""
     own = {name: system.values[QUERY] for name, system in systems.items()}
     first = next(iter(own.values()))
     if all(queries.equals(first) for queries in own.values()):
@@ -355,7 +355,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
 
 
 def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]) -> System:
-    """Take the values of these queries; one that is absent has the worst value, or is undefined."""
+    """Return the system with these queries; absent ones get the worst value, or are undefined."""
     own = system.values.select(QUERY).with_row_index("_row")
     rows = queries.to_frame().join(own, on=QUERY, how="left", maintain_order="left")["_row"]
     taken = system.computed.select(pl.exclude(QUERY).gather(rows))
@@ -369,7 +369,7 @@ def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]
 
 
 def _share_denominators(systems: dict[str, System]) -> None:
-    """Give a query that a system lacks the denominator that it has in other systems."""
+    """Copy the denominator of a query that a system lacks from the other systems, in place."""
     frames = [system.computed for system in systems.values()]
     for column in (name for name in frames[0].columns if name.endswith(BELOW)):
         largest = pl.DataFrame(
@@ -385,13 +385,13 @@ def _share_denominators(systems: dict[str, System]) -> None:
 # Judged queries that a run lacks -----------------------------------------------------------------
 
 MISSING = "queries_missing"
-# The share that both systems must have of the queries that either has.
+# The minimum share of queries that both systems have, among the queries that either has.
 _LEAST_SHARED = 0.5
 
 
 @dataclass(frozen=True)
 class Lack:
-    """Count the judged queries that a system's run lacks, and tell what became of them."""
+    """Hold the number of judged queries that a system's run lacks, and how they were treated."""
 
     system: str
     queries: int
@@ -407,7 +407,7 @@ class Lack:
 
 
 def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack]:
-    """Return what each system's run lacks, if its ledger counted any."""
+    """Return a `Lack` for each system whose ledger counts queries that its run lacks."""
     lacking = []
     for name, system in systems.items():
         if count := int(system.entry(MISSING)[0] or 0):
@@ -424,7 +424,7 @@ def lacks(systems: Mapping[str, System], metrics: Sequence[Metric]) -> list[Lack
 def caveats_of_systems(
     systems: Mapping[str, System], lacking: Iterable[Lack]
 ) -> list[tuple[str | None, Caveat]]:
-    """Return the caveats of each system with its name; those of the judgments are said once."""
+    """Return caveats with the names of their systems; None for caveats of the judgments."""
     found: list[tuple[str | None, Caveat]] = []
     for lack in lacking:
         share = lack.queries / max(lack.judged, 1)
@@ -434,26 +434,26 @@ def caveats_of_systems(
     for name, system in systems.items():
         listed = [] if system.ledger is None else without_silenced(caveats_of(system.ledger))
         found += [(name, caveat) for caveat in listed if caveat.code != MISSING]
-    # The judgments are the same for all.
+    # A caveat of the judgments applies to all systems and is listed once.
     named = ((None if caveat.code == "all_relevant" else name, caveat) for name, caveat in found)
     return list(dict.fromkeys(named))
 
 
 def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
-    """Describe what became of missing queries, where some metrics leave them out."""
+    """Describe how missing queries were treated: scored 0, or left out of these metrics."""
     if len(left_out) == len(metrics):
         return "left out"
     return f"scored 0{', left out of ' if left_out else ''}{', '.join(left_out)}"
 
 
 def refuse_unshared(systems: Mapping[str, System]) -> None:
-    """Refuse systems that share less than half of the queries that either has.
+    """Refuse two systems if less than half of the queries that either has are in both.
 
-    Their values would be compared with what was filled in for missing queries.
+    Most values would otherwise be compared with the 0 that was imputed for missing queries.
     """
     for (name, system), (other_name, other) in combinations(systems.items(), 2):
         if not system.values[QUERY].equals(other.values[QUERY]):
-            continue  # `unpaired` decides
+            continue  # the policy `unpaired` applies instead
         total = len(system.values)
         shared, exact = _most_shared(system, other)
         either = 2 * total - system.filled - other.filled - shared
@@ -469,24 +469,24 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
 
 
 def _may_lack(system: System) -> Flags:
-    """Mark the queries that the run lacks, or that a stored result may lack."""
+    """Return a flag per query: whether the run lacks the query, or may lack it if unknown."""
     lacking = np.zeros(len(system.values), np.bool_)
     if not system.filled:
         return lacking
     if system.evidence:
         present = [pl.col(label).fill_null(0) != 0 for label in system.evidence]
         lacking = ~system.values.select(pl.any_horizontal(present)).to_series().to_numpy()
-    # Where fewer have no evidence than are missing, the values cannot tell.
+    # If fewer queries lack evidence than the ledger counts as missing, any query may be missing.
     return lacking if lacking.sum() >= system.filled else ~np.zeros_like(lacking)
 
 
 def _most_shared(system_a: System, system_b: System) -> tuple[int, bool]:
-    """Return how many queries both have at most, and whether that is exact.
+    """Return the largest number of queries that both systems can have, and whether it is exact.
 
-    Queries that a system has for sure count, and as many of the doubtful ones as there may be.
+    Queries that both certainly have count, and as many of the doubtful queries as possible.
     """
     a, b = _may_lack(system_a), _may_lack(system_b)
-    # how many of its doubtful queries each system has
+    # how many of its doubtful queries each system has, by its ledger
     has_a, has_b = int(a.sum()) - system_a.filled, int(b.sum()) - system_b.filled
     only_a, only_b = min(has_a, int((a & ~b).sum())), min(has_b, int((b & ~a).sum()))
     shared = int((~a & ~b).sum()) + only_a + only_b + min(has_a - only_a, has_b - only_b)

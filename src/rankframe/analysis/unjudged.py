@@ -1,6 +1,6 @@
 """Bound the values that metrics could have if unjudged documents were judged.
 
-If ranks are 1, 2, 3, …, the unjudged documents of a query are at the ranks that no judged document
+If ranks have no gaps, the unjudged documents of a query are at the ranks that no judged document
 has, so the matches of an evaluation suffice. Identical queries are evaluated once.
 """
 
@@ -43,12 +43,12 @@ _BLOCK_ROWS = 1 << 17  # judgments that are evaluated together
 
 
 def needs_documents(plan: Plan, policies: Policies) -> bool:
-    """Tell whether unjudged documents must be listed: for their ids, scores or own ranks."""
+    """Tell whether the ids, scores or original ranks of unjudged documents are needed."""
     return policies.ranks == "kept" or plan.whole_input or bool(plan.columns & {DOC, "tied_rank"})
 
 
 def with_bounds(values: pl.DataFrame, systems: Systems, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Add bounds and scenarios to the values over all queries."""
+    """Add columns with bounds and scenarios to the rows over all queries."""
     if not metrics:
         return values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in HOLE_COLUMNS)
     bounds = bound_systems(systems, metrics)
@@ -57,7 +57,7 @@ def with_bounds(values: pl.DataFrame, systems: Systems, metrics: Sequence[Metric
 
 
 def has_bounds(metric: Metric) -> bool:
-    """Tell whether bounds of a metric can be known, for some policies and judgments."""
+    """Tell whether bounds of a metric can be computed, at least for some policies and judgments."""
     definition = metric.definition
     return (
         definition is not None
@@ -71,7 +71,7 @@ def bound_systems(
 ) -> pl.DataFrame:
     """Return the bounds and scenarios of each system's run, with the columns system and metric.
 
-    `judged_only`: of the run without its unjudged documents.
+    `judged_only`: evaluate the runs without their unjudged documents.
     """
     assert systems.tables is not None  # callers see to it
     policies = replace(systems.policies, judged_only=judged_only or systems.policies.judged_only)
@@ -102,25 +102,27 @@ def bound_metrics(
     below `k_max`. They may have any grade that occurs, from 0 up to the largest: at least 1, and at
     least the `rel` of the policies and the level of the metric.
 
-    The bounds are the least and the largest value that such grades can give: they are reached, and
-    the value as evaluated is between them. Where a metric is monotone they are reached if no
-    unjudged document is relevant, and if all are; for average precision and nDCG other grades are
-    found. They are null for metrics of which this is not known, for averages over sums ("micro"),
+    The bounds are the least and the largest value that such grades can give: both are reached, and
+    the evaluated value is between them. A monotone metric reaches them if no unjudged document is
+    relevant, and if all are; for average precision and nDCG, the extreme grades are searched for.
+    The bounds are null for all other metrics, for averages over sums ("micro"),
     where grade 0 is relevant, where queries without a relevant document are skipped, where the
     largest grade would be a new one to a metric that scales by it, and for nDCG of more than 50
     grades.
 
-    The other two are values under two assumptions, whatever the metric, and no bounds: bpref and
-    infAP leave unjudged documents aside, and a document found late also raises R. Of metrics that
-    look at subtopics all four are null: the subtopics of an unjudged document are unknown.
+    if_none_relevant and if_all_relevant are the values under these assumptions, for every metric.
+    They need not be bounds: bpref and infAP ignore unjudged documents, and a relevant document at a
+    low rank also raises R. All four columns are null for metrics that look at subtopics, because
+    the subtopics of an unjudged document are unknown.
 
-    With `judged_only` the run has no unjudged documents, so all are the value as evaluated.
+    With `judged_only` the run has no unjudged documents, so all four columns are the evaluated
+    value.
 
     Args:
-        matches: of a run, with all of its documents if the metrics need these.
+        matches: the matches of a run, with all of its documents if the metrics need them.
         metrics: metrics over judgments.
-        policies: as in the evaluation.
-        attributes: with the weights, for metrics that are averaged by weight.
+        policies: the policies of the evaluation.
+        attributes: the attributes with the weights, for weighted averages.
 
     >>> from rankframe.engine.lookup import Lookup
     >>> from rankframe.io.opening import open_table
@@ -146,18 +148,18 @@ def bound_metrics(
 
 
 class _Unjudged:
-    """Evaluate a run that was matched with judgments, with any grades of unjudged documents."""
+    """Evaluate a matched run again, with assumed grades of its unjudged documents."""
 
     def __init__(
         self, matches: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
     ) -> None:
-        # Judgments of queries that stand for all, and the number of the query there that each
-        # query equals; None: they have all queries.
+        # `part`: the judgments of distinct queries; `kind`: for each query, the number of the equal
+        # query in `part`; None: `part` has all queries.
         part, kind = matches.select(), None
         queries = part.queries
         looked_up = QueryAttributes() if attributes is None else attributes.look_up(queries)
         listed = needs_documents(plan, policies)
-        # A grade that a mapping of gains lacks is counted in all queries.
+        # With a mapping of gains, all queries are kept, to count the grades that the mapping lacks.
         mapped = any(isinstance(metric.params.get("gain"), Mapping) for metric in plan.metrics)
         if depends_on_ranks_alone(plan) and not (listed or mapped):
             part, kind = find_patterns(part)
@@ -170,8 +172,8 @@ class _Unjudged:
             documents = unlisted_holes(part.starts, part.rank, part.retrieved)
         self.part, self.kind, self.policies = part, kind, policies
         self.queries, self.weights = queries, looked_up.weights
-        self.documents = documents  # unjudged ones, by query and rank
-        # by the rank down to which unjudged documents count
+        self.documents = documents  # the unjudged documents, by query and rank
+        # a cache by depth, the rank down to which unjudged documents count
         self._rows: dict[int, WithHoles] = {}
 
     def averages(self, assumed: Sequence[tuple[Metric, float]]) -> dict[str, float | None]:
@@ -207,7 +209,7 @@ class _Unjudged:
         return low, high
 
     def _may_be_known(self, metric: Metric) -> bool:
-        """Tell whether bounds of each query bound the average, and 0 is the least grade."""
+        """Tell whether bounds per query bound the average, with 0 as the least grade."""
         own = metric.params.get("rel")
         level = self.policies.rel if own is None else own
         scaled = metric.definition is not None and "max_grade" in metric.definition.parameters
@@ -219,19 +221,19 @@ class _Unjudged:
         )
 
     def relevant_grade(self, metric: Metric) -> float:
-        """Return the largest grade that occurs, or that is needed to be relevant."""
+        """Return the largest grade that occurs, but at least the grade needed to be relevant."""
         levels = (self.policies.rel, metric.params.get("rel"), metric.params.get("min_grade"))
         # No grade reaches an infinite level.
         finite = (float(level) for level in levels if level is not None and math.isfinite(level))
         return max(self._top_grade, 1.0, *finite)
 
     def cutoff(self, metric: Metric) -> int | None:
-        """Return the rank down to which unjudged documents count; None: all do."""
+        """Return the rank down to which unjudged documents count; None: all of them count."""
         cutoffs = (metric.params.get("k"), self.policies.k_max)
         return min((k for k in cutoffs if k is not None), default=None)
 
     def depth(self, metric: Metric) -> int:
-        """Return the cutoff, but no deeper than any unjudged document stands."""
+        """Return the cutoff, or the rank of the last unjudged document if that is smaller."""
         cutoff = self.cutoff(metric)
         return self._deepest if cutoff is None else min(cutoff, self._deepest)
 
@@ -275,7 +277,7 @@ class _Unjudged:
     def _evaluate(
         self, metrics: Sequence[Metric], depth: int, grades: Floats
     ) -> dict[str, float | None]:
-        """Return the averages with these grades of unjudged documents."""
+        """Return the averages of the metrics, given these grades of unjudged documents."""
         plan = judged_plan(metrics)
         part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
@@ -306,9 +308,9 @@ class _Unjudged:
 
 # Grades of unjudged documents that make AP or nDCG least, or largest -----------------------------
 
-# Neither is monotone: a relevant document that is found late also raises R, or the ideal. But of as
-# many documents of a grade, AP and DCG are largest where they stand first, and least where they
-# stand last, whereas R and the ideal are the same. So only how many there are is left to be found.
+# Neither is monotone: a relevant document at a low rank also raises R, or the ideal. For a fixed
+# number of unjudged documents of a grade, R and the ideal are fixed; AP and DCG are largest if
+# these documents are the first ones, and least if they are the last. So only the number is unknown.
 
 # Columns: the grades of unjudged documents for the least value, and for the largest.
 LEAST: Final = "least"
@@ -332,15 +334,15 @@ def extreme_grades(
     """Find the grades of unjudged documents that make a metric least, and largest.
 
     Returns query_id, doc_id, and both grades of each unjudged document down to the cutoff; None
-    for a metric of which they are not known.
+    for a metric whose extreme grades are unknown.
 
     Args:
         metric: the metric.
         rankings: retrieved documents by query and rank; unjudged ones have null for their grade.
         qrels: the judgments of the same queries.
         cutoff: the rank down to which unjudged documents count.
-        grade: the largest that they may have.
-        rel: the level of relevance of the policies.
+        grade: the largest grade that unjudged documents may have.
+        rel: the policies' level of relevance.
     """
     if metric.definition is None:
         return None
@@ -374,7 +376,7 @@ def _precision_grades(
     rel: float | None,
     params: dict[str, Any],
 ) -> pl.DataFrame:
-    """Choose how many of the first unjudged documents make AP largest, and of the last least."""
+    """Return grades: `grade` for the first n documents (largest AP), for the last m (least AP)."""
 
     def relevant() -> pl.Expr:
         judged = pl.col(RELEVANCE)
@@ -402,7 +404,8 @@ def _precision_grades(
         return pl.when(divisor > 0).then((pl.col("sum") + added) / divisor).otherwise(0.0)
 
     here = 1 / pl.col(RANK)
-    # Each that becomes relevant adds its own precision, and 1/rank to that of all relevant below.
+    # A document that becomes relevant adds its own precision, and 1/rank for each relevant document
+    # at a rank below.
     from_first = (pl.col("found") + pl.col("nth")) * here + pl.col("below")
     unjudged_below = _of_query(here) - _so_far(here)
     from_last = (pl.col("found") + 1) * here + pl.col("below") + unjudged_below
@@ -416,9 +419,9 @@ def _precision_grades(
 
 
 def _choose(values: pl.Expr, plain: pl.Expr, number: str, grade: float) -> pl.Expr:
-    """Give the grade to as many documents as make a value largest; to none if `plain` is.
+    """Return grades: `grade` for the first n documents, with n chosen for the largest value.
 
-    Documents get it in the order of their `number`.
+    Documents are counted by the column `number`. All grades are 0 if no value exceeds `plain`.
     """
     count = pl.col(number).get(values.arg_max()).over(QUERY)
     chosen = (values.max().over(QUERY) > plain) & (pl.col(number) <= count)
@@ -426,19 +429,19 @@ def _choose(values: pl.Expr, plain: pl.Expr, number: str, grade: float) -> pl.Ex
 
 
 def _lowest(grade: float) -> pl.Expr:
-    """Choose how many of the last documents get the grade, to make `low` least."""
+    """Return grades: `grade` for the last n documents, with n chosen for the least `low`."""
     return _choose(-pl.col("low"), -pl.col("plain"), "last", grade).alias(LEAST)
 
 
 def _gain_grades(
     inside: pl.DataFrame, ideal: pl.DataFrame, grade: float, params: dict[str, Any]
 ) -> pl.DataFrame | None:
-    """Choose grades for the least nDCG among 0 and the largest, for the largest among all.
+    """Find the grades for the least nDCG (each 0 or the largest) and for the largest nDCG (any).
 
-    The ideal is convex in the gains, so that the ratio is quasi-concave: least at a corner. The
-    ideal is also a sum over grades: what the step up to a grade gains, on as many first places as
-    there are documents of that grade or above. So is the DCG; and which unjudged documents are to
-    reach a grade depends on the ratio alone.
+    The ideal is convex in the gains, so the ratio is quasi-concave, and least at a corner. The
+    ideal is also a sum over grades: the gain of the step up to a grade, times the discounts of the
+    first n ranks, n being the number of documents with that grade or above. The DCG is such a sum,
+    too. So the choice of unjudged documents that reach a grade depends on the ratio alone.
     """
     gain = gain_of(pl.col(RELEVANCE), params["gain"], params["min_grade"])
     occurring = pl.concat([ideal[RELEVANCE], inside[RELEVANCE].drop_nulls()]).to_list()
@@ -467,7 +470,7 @@ def _gain_grades(
         .join(best, on=QUERY, how="left", maintain_order="left")
         .with_columns(pl.col("^(ideal|place.*)$").fill_null(0))
         .with_columns(_NTH.alias("nth"), _FROM_LAST.alias("last"))
-        # what the n-th unjudged document that reaches a grade adds to the ideal, for each step up
+        # cost: how much the n-th unjudged document that reaches a grade adds to the ideal, per gain
         .with_columns(pl.col(f"place{v}") + pl.col("nth") for v in range(len(grades)))
         .with_columns(worth(f"place{v}").alias(f"cost{v}") for v in range(len(grades)))
     )
@@ -485,9 +488,9 @@ def _gain_grades(
 
 
 def _best_gains(unjudged: pl.DataFrame, steps: Sequence[float]) -> pl.DataFrame:
-    """Find which documents reach which grade for the largest ratio, by Dinkelbach's method.
+    """Find the documents that reach each grade for the largest ratio, by Dinkelbach's method.
 
-    In each round, the documents that raise the ratio so far make the next ratio.
+    Each round selects the documents that raise the current ratio, and computes the next ratio.
     """
     levels = range(len(steps))
     unjudged = unjudged.with_columns(

@@ -1,4 +1,4 @@
-"""`Verdict`: what a gate decided, for people and for pipelines."""
+"""Define `Verdict`, the decision of a gate, for people and for pipelines."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ CHECK_SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("lower_bound", "upper_bound"), pl.Float64),
     **dict.fromkeys(("status", "reason"), pl.String),
 }
-# Of what `to_json` writes: fields may be added to it; whatever else changes, changes this number.
+# The version of the format of `to_json`. Added fields keep the version; other changes increase it.
 JSON_SCHEMA = 1
-_ALL = "all"  # queries: a rule without slices
+_ALL = "all"  # the label of the checks over all queries
 BASELINE, CANDIDATE = "baseline", "candidate"
 _SIDES, _CHANGES = ("baseline_value", "value"), ("change", "bound")
 TONES: dict[str, Tone] = {
     "pass": "good", "fail": "bad", "undecided": "doubtful", "skipped": "muted",
 }  # fmt: skip
 _CODES: dict[Status, int] = {"pass": 0, "fail": 1, "undecided": 2}
-# Characters that XML 1.0 has no way to write.
+# Characters that XML 1.0 cannot represent.
 _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
 
 
@@ -75,9 +75,9 @@ class Verdict(Exported):
 
     checks: pl.DataFrame
     counted: Mapping[str, Any]
-    # judged queries that the baseline's or the candidate's run lacks
+    # counts of the judged queries that the run of the baseline or the candidate lacks
     lacks: Sequence[Lack] = ()
-    # what could mislead a reader, with the role of the system that it is about; None: of both
+    # caveats with the role of the system that each is about; None: both systems
     by_role: Sequence[tuple[str | None, Caveat]] = ()
     names: tuple[str, str] = (BASELINE, CANDIDATE)
     # what texts call queries and documents
@@ -111,7 +111,7 @@ class Verdict(Exported):
         statuses = set(self.checks["status"])
         if "fail" in statuses:
             return "fail"
-        # A slice that is too small is passed over, a rule without any other one is not.
+        # Slices that are too small are ignored, but a rule with no other slices is undecided.
         decided = self.checks.filter(pl.col("status") != "skipped")["rule"].n_unique()
         if not statuses or "undecided" in statuses or decided < self.checks["rule"].n_unique():
             return "undecided"
@@ -278,7 +278,7 @@ class Verdict(Exported):
 
 
 def check_name(row: Mapping[str, Any]) -> str:
-    """Return the rule of a check, and the slice that it is about."""
+    """Return a name for a check: its rule, and its slice if it has one."""
     return row["rule"] + ("" if row["by"] is None else f" [{row['by']}: {row['slice']}]")
 
 

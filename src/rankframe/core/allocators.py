@@ -1,14 +1,14 @@
 """Make the allocators give freed memory back to the system at once, while memory is limited.
 
 polars' allocator (jemalloc) keeps freed pages for a second or two, because asking the system for
-them again is slow. What it keeps is thus what was freed in that time: the faster the machine, the
-more. Beside a limit of some hundred megabytes, that is more than the rows themselves. C's allocator
-keeps what each thread freed until it is told to trim, unless it was mapped on its own.
+them again is slow. A faster machine frees more in that time, so more memory is kept. With a limit
+of some hundred megabytes, the kept pages exceed the rows themselves. C's allocator keeps the memory
+that each thread freed until `malloc_trim` is called, except for arrays that were mapped separately.
 
-polars offers no function for this and does not export jemalloc's own, `mallctl`. Its address is
-looked up in the symbol table of polars' library. Where there is none (another system, a stripped
-library), nothing is changed; there, `_RJEM_MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0` in the
-environment does the same from the start.
+polars offers no function to change this and does not export jemalloc's function, `mallctl`. The
+address of `mallctl` is looked up in the symbol table of polars' library. Without a symbol table
+(another system, a stripped library), nothing is changed. The environment variable
+`_RJEM_MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0` then does the same from the start.
 """
 
 from __future__ import annotations
@@ -28,26 +28,28 @@ import numpy as np
 
 _LIBRARY, _MALLCTL = "_polars_runtime", b"_rjem_mallctl"
 _DECAYS = "dirty_decay_ms", "muzzy_decay_ms"
-# ELF: a file of 64 bits, little-endian; the type of a section that holds all symbols.
+# The first bytes of a 64-bit, little-endian ELF file; the type of the section with all symbols.
 _ELF, _SYMBOLS = b"\x7fELF\x02\x01", 2
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("kind", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
 
-# The number of a setting of C's allocator: arrays from this size on are mapped, so that freeing
-# them gives their memory back. Left alone, the allocator raises it to the size of the arrays that
-# it sees, up to 32 MB, and puts the next ones into a heap with holes: twice as much is in use.
+# C's allocator maps arrays from a threshold size on separately, so that freeing an array returns
+# its memory: the number of that setting, our value, and the usual maximum. By default, the
+# allocator raises the threshold to the size of freed arrays, up to 32 MB, and puts later arrays
+# into a heap with holes, which takes twice the memory.
 _MMAP_THRESHOLD, _MAPPED, _MAPPED_USUALLY = -3, 1 << 18, 1 << 25
 
 _lock = Lock()
-# A set of settings for each limit in force, in all threads; the first holds those from before.
+# One entry per open `freed_at_once` block, over all threads. The first entry holds the settings to
+# restore; the others are empty.
 _before: list[dict[bytes, int]] = []
 
 
 @contextmanager
 def freed_at_once() -> Iterator[None]:
-    """Return memory that is freed in the block to the system at once.
+    """Give memory that is freed inside the block back to the system at once.
 
     The settings apply to the whole process. Blocks may nest and overlap between threads.
     """
@@ -68,21 +70,21 @@ def freed_at_once() -> Iterator[None]:
 
 
 def _map_arrays(least: int) -> None:
-    """Let C's allocator map arrays of at least so many bytes on their own, freed one by one."""
+    """Make C's allocator map each array of at least `least` bytes separately."""
     with suppress(OSError, TypeError, AttributeError):  # not glibc
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, least)
 
 
 def trim() -> None:
-    """Return freed memory of all threads from the C allocator to the system. Takes milliseconds."""
+    """Make C's allocator give the freed memory of all threads back to the system (takes ms)."""
     with suppress(OSError, TypeError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _set_decay(values: dict[bytes, int] | None) -> dict[bytes, int]:
-    """Set how long freed pages are kept, in ms, per arena; return what was set before.
+    """Set how long each arena keeps freed pages, in ms; return the previous values by setting.
 
-    `values`: what to set; None: 0 everywhere.
+    `values`: the new values by setting; None: 0 for every arena.
     """
     mallctl = _mallctl()
     if mallctl is None:
@@ -106,7 +108,7 @@ def _set_decay(values: dict[bytes, int] | None) -> dict[bytes, int]:
 
 
 def _exchange(mallctl: Any, name: bytes, old: Any, new: Any = None) -> bool:
-    """Read a setting of jemalloc into `old` and set it to `new`; return False on failure."""
+    """Read a jemalloc setting into `old`, then set it to `new` if given. Return success."""
     size = ctypes.c_size_t(ctypes.sizeof(old))
     written = (None, 0) if new is None else (ctypes.byref(new), ctypes.sizeof(new))
     return not mallctl(name, ctypes.byref(old), ctypes.byref(size), *written)
@@ -114,7 +116,7 @@ def _exchange(mallctl: Any, name: bytes, old: Any, new: Any = None) -> bool:
 
 @cache
 def _mallctl() -> Callable[..., int] | None:
-    """Return jemalloc's function for its settings, as polars' library has it."""
+    """Return `mallctl`, jemalloc's function for settings, of polars' library; None if not found."""
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -122,9 +124,9 @@ def _mallctl() -> Callable[..., int] | None:
         maps = (line.split(maxsplit=5) for line in text.splitlines())
         library = next(part[5] for part in maps if len(part) == 6 and _LIBRARY in part[5])
         offset = _symbol_offset(Path(library))
-        # A handle is the address of the library's entry in the list of the loader, which begins
-        # with the place of the library in memory. (Another place in the process may hold its file
-        # as well: polars reads the names of functions there when it panics.)
+        # The handle points to the loader's entry for the library, which begins with the library's
+        # base address. /proc/self/maps may list the file a second time, at another address: polars
+        # maps it to read the names of functions when it panics.
         start = ctypes.c_size_t.from_address(ctypes.CDLL(library)._handle).value
     except (OSError, StopIteration, ValueError, struct.error):
         return None
@@ -136,7 +138,7 @@ def _mallctl() -> Callable[..., int] | None:
 
 
 def _symbol_offset(library: Path) -> int | None:
-    """Return where `mallctl` begins in a library, from its beginning in memory."""
+    """Return the offset of `mallctl` from the base address of a library; None if not found."""
     with (
         library.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,

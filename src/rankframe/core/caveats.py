@@ -1,4 +1,4 @@
-"""Declare the caveats: what can mislead a reader of numbers, and from which threshold on to say so.
+"""Declare the caveats: facts that can mislead a reader of numbers, each with a threshold.
 
 A caveat is a row of the ledger, so it stands wherever a ledger goes: in results, comparisons,
 verdicts, reports, JSON and stored files. Functions that return such an object also raise a
@@ -22,7 +22,8 @@ PREFIX: Final = "caveat_"
 # Tests that draw permutations draw as many as their correction needs, up to this number.
 MOST_PERMUTATIONS: Final = 100_000
 _silenced: ContextVar[frozenset[str]] = ContextVar("silenced", default=frozenset())
-# Of the public functions that the one at work has called.
+# Caveats of nested public functions, collected for the outer public function that is running;
+# None: no public function is running.
 _collected: ContextVar[list[Caveat] | None] = ContextVar("collected", default=None)
 
 
@@ -40,14 +41,14 @@ class RankframeWarning(UserWarning):
 class CaveatInfo(NamedTuple):
     """Describe one kind of caveat."""
 
-    threshold: float  # it is said of values above the threshold
-    value: str  # what is measured, for the documentation
-    sentence: str  # with the value and other facts in braces
+    threshold: float  # the caveat applies to values above it
+    value: str  # what the value measures, for the documentation
+    sentence: str  # a format string with the fields `value` and other facts
     advice: str  # what to do, for the documentation
 
 
 class Caveat(NamedTuple):
-    """A caveat of some numbers."""
+    """Hold a fact that can mislead a reader of numbers: its code, its value and a sentence."""
 
     code: str
     value: float
@@ -57,7 +58,7 @@ class Caveat(NamedTuple):
         return f"{self.text} [{self.code}]"
 
     def about(self, system: str | None) -> Caveat:
-        """Return this caveat with the name of a system in front; None: it is about all."""
+        """Return this caveat with the name of its system in front; None: it is about all."""
         return self if system is None else self._replace(text=f"{system}: {self.text}")
 
 
@@ -170,7 +171,7 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
 
 @contextmanager
 def silenced(codes: str | Iterable[str]) -> Iterator[None]:
-    """Leave caveats with these codes out of every ledger that is made inside."""
+    """Leave caveats with these codes out of every ledger that is made inside the block."""
     names = [codes] if isinstance(codes, str) else codes
     before = _silenced.set(_silenced.get() | frozenset(names))
     try:
@@ -184,8 +185,8 @@ def find_caveat(code: str, value: float | None, **facts: object) -> Iterator[Cav
 
     Args:
         code: a key of `CAVEATS`.
-        value: what was measured; None: it is unknown.
-        facts: what else the sentence names.
+        value: the measured value; None if it is unknown, which yields nothing.
+        facts: the other fields of the caveat's sentence.
     """
     info = CAVEATS[code]
     if value is not None and value > info.threshold and code not in _silenced.get():
@@ -193,7 +194,7 @@ def find_caveat(code: str, value: float | None, **facts: object) -> Iterator[Cav
 
 
 def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
-    """Return the caveats that a ledger lists, in order; those of one system begin with its name."""
+    """Return the caveats that a ledger lists, in order, with the name of the system in front."""
     found = []
     for place, item in enumerate(ledger["item"]):
         if not item.startswith(PREFIX):
@@ -205,13 +206,13 @@ def caveats_of(ledger: pl.DataFrame) -> list[Caveat]:
 
 
 def without_silenced(caveats: Iterable[Caveat]) -> list[Caveat]:
-    """Leave out caveats that are silenced: stored results may list them."""
+    """Return the caveats that are not silenced; stored results may list silenced ones."""
     return [caveat for caveat in caveats if caveat.code not in _silenced.get()]
 
 
 @contextmanager
 def collected_caveats() -> Iterator[list[Caveat]]:
-    """Collect the caveats of public functions that are called inside, for one warning of each."""
+    """Collect the caveats of public functions that are called inside the block, to warn once."""
     inner: list[Caveat] = []
     token = _collected.set(inner)
     try:
@@ -221,12 +222,12 @@ def collected_caveats() -> Iterator[list[Caveat]]:
 
 
 def warn_once(caveats: Iterable[Caveat], inner: Iterable[Caveat]) -> None:
-    """Warn of caveats, or leave that to the public function that is at work.
+    """Warn of each caveat of a public function, or pass them to the public function that called it.
 
     Args:
-        caveats: of what a public function returns.
-        inner: of what the public functions that it called returned. If its own caveats have the
-            same code, they say the same, and to which system it applies.
+        caveats: the caveats of the object that the function returns.
+        inner: the caveats of the public functions that it called. One whose code is also in
+            `caveats` is dropped, because `caveats` also names the system.
     """
     own = list(caveats)
     codes = {caveat.code for caveat in own}
@@ -239,7 +240,7 @@ def warn_once(caveats: Iterable[Caveat], inner: Iterable[Caveat]) -> None:
 
 
 def warn_of(caveats: Iterable[Caveat]) -> None:
-    """Warn of each caveat, as seen from the line outside of rankframe that called it."""
+    """Warn of each caveat; the warning names the line outside of rankframe that made the call."""
     caller, level = sys._getframe(1), 2
     while caller is not None and caller.f_globals.get("__name__", "").startswith("rankframe."):
         caller, level = caller.f_back, level + 1

@@ -16,17 +16,17 @@ Role: TypeAlias = Literal["qrels", "run", "queries"]
 # Names of inputs in errors, where they differ from the kind.
 Side: TypeAlias = Literal["ranking a", "ranking b", "train", "reference"]
 
-# Parameters of columns: an attribute of documents and one of its values, how much less a subtopic
-# is worth each time that it was seen, a relevance level, RBO's treatment of ties, and a cutoff.
+# Parameters of columns: an attribute of documents and one of its values, the discount of a subtopic
+# each time that it repeats, a relevance level, RBO's treatment of ties, and a cutoff.
 Parameter: TypeAlias = Literal["attribute", "value", "alpha", "rel", "ties", "k"]
-# The α of columns and metrics that name none.
+# The default of `alpha`, for columns and metrics whose names do not contain it.
 ALPHA: Final = 0.5
 
 QUERY: Final = "query_id"
 DOC: Final = "doc_id"
 RELEVANCE: Final = "relevance"
 SCORE: Final = "score"
-# Read as a score of which less is better: turned round as it is read.
+# A score where lower is better: it is negated as it is read.
 DISTANCE: Final = "distance"
 RANK: Final = "rank"
 # The rounding error of a score that is a large whole number; never shown.
@@ -35,7 +35,7 @@ WEIGHT: Final = "weight"
 # What a judgment is about, where a query has several aspects: a subtopic, an intent, a fact.
 SUBTOPIC: Final = "subtopic"
 SUBTOPIC_WEIGHT: Final = "subtopic_weight"
-# Columns that are text, whatever they hold; all others are numbers.
+# Columns that are read as text, whatever their type; all others are numbers.
 TEXTS: Final = (QUERY, DOC, SUBTOPIC)
 
 # Other names under which these columns are recognised, compared without case, dashes, underscores.
@@ -69,7 +69,7 @@ LATE_SYNONYMS: Final = frozenset(
     {"search_term", "customer_id", "session_id", "chunk_id", "passage_id", "article_id"}
 )
 # Names under which columns of lists are recognised, if no column has a name above. For documents,
-# names of one side (below) come first, so that one table can have the lists of both.
+# `LIST_SYNONYMS_OF` is tried first, so that one table can have the lists of judgments and run.
 LIST_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     DOC: (
         "doc_ids", "docids", "docs", "docnos", "documents", "document_ids", "item_ids", "itemids",
@@ -110,12 +110,12 @@ def plain_name(name: str) -> str:
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether polars reads the name of a column as a pattern for several."""
+    """Tell whether polars reads a column name as a pattern: `*`, or a regular expression in ^…$."""
     return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
 class _Written(NamedTuple):
-    """Format a parameter in the name of a column, and parse it."""
+    """Define how a parameter is written in the name of a column, and how it is parsed."""
 
     before: str
     looks: str
@@ -123,12 +123,12 @@ class _Written(NamedTuple):
     write: Callable[[Any], str] = str
 
     def pattern(self, parameter: str) -> str:
-        """Return a pattern for the end of a name, which may have the parameter."""
+        """Return a regular expression for the optional parameter at the end of a column name."""
         return f"(?:{self.before}(?P<{parameter}>{self.looks}))?"
 
 
 _SIGNED = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-# In the order in which they follow the name of the column.
+# Ordered as the parameters follow the column in its name.
 _WRITTEN: Final[dict[str, _Written]] = {
     "attribute": _Written("_of_", r".+?", str),
     "value": _Written("=", r".*", str),
@@ -141,7 +141,7 @@ _WRITTEN: Final[dict[str, _Written]] = {
 
 @dataclass(frozen=True)
 class ColumnRequest:
-    """Request a column of a frame; parameters that are not at their defaults are in its name.
+    """Request a column of a frame. Its name has the parameters that differ from their defaults.
 
     >>> ColumnRequest("found").name, ColumnRequest("found", rel=2).name
     ('found', 'found_rel2')
@@ -161,7 +161,7 @@ class ColumnRequest:
 
     @property
     def name(self) -> str:
-        """Return the name under which frames have the column."""
+        """Return the name of the column in frames, with its parameters."""
         parameters = (
             how.before + how.write(getattr(self, parameter))
             for parameter, how in _WRITTEN.items()
@@ -180,9 +180,9 @@ class Column(NamedTuple):
 
     type: pl.DataType
     meaning: str
-    # there is also a column for each value of these: `found_rel2`, `concordant_top10`
+    # the parameters that the column takes; each value is a column: `found_rel2`, `concordant_top10`
     parameters: tuple[Parameter, ...] = ()
-    # it depends on all queries, not only on its own
+    # whether a value depends on all queries, not only on the query of its row
     whole_input: bool = False
 
 
@@ -210,7 +210,7 @@ class FrameColumns:
         self, *, rel: Iterable[float] = (), alpha: Iterable[float] = (), ties: Iterable[str] = (),
         k: Iterable[int] = (),
     ) -> dict[str, pl.DataType]:  # fmt: skip
-        """Return the types of the columns, including columns with these values of parameters."""
+        """Return the types of the columns, at default parameters and all combinations of these."""
         schema: dict[str, pl.DataType] = {}
         columns = self.columns.items()
         choices = product((None, *k), (ALPHA, *alpha), (None, *rel), columns, (None, *ties))
@@ -230,10 +230,10 @@ class FrameColumns:
         return {name: re.compile(name + end, re.DOTALL) for name, end in patterns.items() if end}
 
     def request(self, name: str) -> ColumnRequest:
-        """Parse the name of a column, which may have parameters; any other name is a column itself.
+        """Split the name of a column into the column and its parameters.
 
-        Expressions refer to columns by name, also where users write them, so that parameters are
-        always parsed here.
+        An unknown name is returned as a column without parameters. Expressions, also users' own,
+        refer to columns by name, so all names of columns are parsed here.
 
         >>> JUDGED_FRAME.request("found_rel2").rel
         2.0
@@ -252,15 +252,15 @@ class FrameColumns:
         return ColumnRequest(name)
 
     def find(self, name: str) -> Column | None:
-        """Return a column, with a parameter or without; None if there is no such column."""
+        """Return the description of a column, whose name may have parameters; None if unknown."""
         return self.columns.get(self.request(name).column)
 
     def without_parameters(self, names: Iterable[str]) -> set[str]:
-        """Return the columns with these names and any parameters."""
+        """Return the names of these columns without their parameters."""
         return {self.request(name).column for name in names}
 
     def of_whole_input(self, name: str) -> bool:
-        """Tell whether a column depends on all queries, not only on its own."""
+        """Tell whether a column depends on all queries, not only on the query of each row."""
         column = self.columns.get(self.request(name).column)
         return column is not None and column.whole_input
 

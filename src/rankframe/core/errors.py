@@ -1,7 +1,7 @@
 """Define the errors of rankframe.
 
-An error keeps its facts and makes its message from them: what is wrong, how much of it, an example,
-what to do; with options as arguments of a function, or as flags of a command.
+An error stores the parts of its message: what is wrong, how often, an example, and what to do. The
+message writes options as arguments of a function, or as flags of a command.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankframe.core.messages import (
 )
 from rankframe.core.vocabulary import Vocabulary
 
-# Values in quotes, or without blanks, that are too long for a message, such as ids.
+# Parts of a message that are too long, such as ids: text in quotes, or text without blanks.
 _LONG = re.compile(
     r"""'(?:[^'\\]|\\.){1000,}+'?|"(?:[^"\\]|\\.){1000,}+"?|[^\s'"]{1000,}+""", re.DOTALL
 )
@@ -84,7 +84,7 @@ def naming_the_run(name: str) -> Iterator[None]:
 
 @contextmanager
 def in_vocabulary(vocabulary: Vocabulary) -> Iterator[None]:
-    """Put errors into the words of the inputs that they are about."""
+    """Write errors that are raised inside the block in these words for queries and documents."""
     try:
         yield
     except RankframeError as error:
@@ -145,7 +145,7 @@ class MissingColumnError(RankframeError):
     def everywhere(
         cls, column: str, named: str, sides: Mapping[str, Sequence[str]]
     ) -> MissingColumnError:
-        """Return the error for a column that no input has; `sides` are their columns by role."""
+        """Return the error for a column that no input has; `sides`: columns by role of input."""
         near = did_you_mean(named, [name for columns in sides.values() for name in columns])
         problem: list[Part] = [f"there is no column {named!r} (asked for as {column})"]
         for number, (role, columns) in enumerate(sides.items()):

@@ -10,7 +10,7 @@ import sys
 import time
 
 _THREADS = "/proc/self/task"
-# How often threads that have just started are looked at again, and after how many seconds.
+# How often to look again at threads that have just started, and the seconds between two looks.
 _PATIENCE, _MOMENT = 250, 0.002
 # Names of polars' worker threads; its import starts another thread.
 _WORKERS = (*(f"polars-{digit}" for digit in range(10)), "tokio-rt-worker", "async-executor")
@@ -21,7 +21,7 @@ class _Process:
 
     # whether polars had threads when the last fork began
     had_threads = False
-    # whether it was forked from a process in which polars had threads
+    # whether this process was forked from a process in which polars had threads
     stranded = False
 
 
@@ -34,7 +34,7 @@ def refuse_if_stranded() -> None:
 
 
 def _before() -> None:
-    """Look for threads in the parent, before the fork."""
+    """Record in the parent, before a fork, whether polars has threads."""
     _Process.had_threads = "polars" in sys.modules and _has_threads()
 
 
@@ -61,7 +61,7 @@ def _has_threads() -> bool:
 
 
 def _is_starting(thread: str) -> bool:
-    """Tell whether a thread may be one of polars' that has not yet set its name.
+    """Tell whether a thread may be a polars thread that has not set its name yet.
 
     Such a thread has the name of the process, is not asleep, and is none of Python's.
     """

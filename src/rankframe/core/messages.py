@@ -1,5 +1,5 @@
-"""Make the parts of messages: options as Python or the shell writes them, inputs that may be one of
-several runs, and lists of names.
+"""Make the parts of messages: options as Python or the shell writes them, names of inputs and runs,
+and lists of names.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Role:
     name: str
 
     def text(self, run: str) -> str:
-        """Return the role of the input, followed by the name of the run, if it is one."""
+        """Return the role of the input; for a run, followed by the name of the run."""
         return f"{self.name} {run}".rstrip() if self.name == "run" else self.name
 
 
@@ -175,7 +175,7 @@ def shown(value: object, limit: int = 80) -> str:
     """Write a value as Python does, on one line, shortened if it is long."""
     try:
         return shorten(re.sub(r"[\n\t]+", " ", repr(value)), limit)
-    except Exception:  # noqa: BLE001 (what cannot be written is named)
+    except Exception:  # noqa: BLE001 (any failure of a user's repr)
         # Python does not write whole numbers of thousands of digits
         number = isinstance(value, int)
         return "a number of thousands of digits" if number else f"a {type(value).__name__}"

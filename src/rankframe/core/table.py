@@ -1,7 +1,7 @@
-"""Tables of text, and how they look as plain text, HTML, Markdown and LaTeX.
+"""Define tables of text, and render them as plain text, HTML, Markdown and LaTeX.
 
-A result builds a `Table` and some `Note`s once; a renderer for each medium takes them. Nothing here
-computes a number. The terminal and the report have their own renderers of the same tables.
+A result builds a `Table` and its `Note`s once, and each medium has a renderer for them. Nothing
+here computes a number. The terminal and the report have their own renderers of the same tables.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final, Literal, TypeAlias
 from rankframe.core.caveats import Caveat
 from rankframe.core.wording import markdown_text, plain_text
 
-# What a cell says beyond its text: better or worse, undecided, or not important.
+# The meaning that the colour of a cell shows: better or worse, undecided, or not important.
 Tone: TypeAlias = Literal["", "good", "bad", "doubtful", "muted"]
-# Readable on white and on black, with any kind of colour vision.
+# Colours that are readable on white and on black, with any kind of colour vision.
 _COLOURS: Final = {"good": "#12875a", "bad": "#c9541f"}
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -34,11 +34,11 @@ class Cell:
     text: str
     bold: bool = False
     tone: Tone = ""
-    # raised behind the text, such as † or the letters of other systems
+    # a superscript after the text, such as † or the letters of other systems
     mark: str = ""
     # less prominent, behind or below the text, such as an interval
     detail: str = ""
-    # what the table is sorted by, where readers can sort it
+    # the sort key of the cell, where readers can sort the table
     value: float | None = None
 
 
@@ -51,7 +51,7 @@ class Column:
 
     @property
     def align(self) -> str:
-        """Return the side at which its cells are aligned."""
+        """Return the side to which the cells of the column are aligned."""
         return "right" if self.numeric else "left"
 
 
@@ -95,7 +95,7 @@ class Table:
         return [column.title for column in self.columns]
 
     def take(self, places: Sequence[int]) -> Table:
-        """Return the columns at these places."""
+        """Return a table of the columns at these positions."""
         groups = [[[row[place] for place in places] for row in group] for group in self.groups]
         return replace(self, columns=[self.columns[place] for place in places], groups=groups)
 
@@ -110,7 +110,7 @@ class Table:
         return self.take(used)
 
     def split(self) -> list[Table]:
-        """Make a table of the groups that begin with the same text, which becomes its title."""
+        """Split the table: groups that begin with the same text become a table with that title."""
         rest = range(1, len(self.columns))
         return [
             replace(self, groups=list(groups), title=title).take(rest)
@@ -120,7 +120,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Note:
-    """Hold a sentence that belongs to a table; `lead` is what stands out in front of it."""
+    """Hold a sentence that belongs to a table; `lead` is its highlighted beginning."""
 
     text: str
     lead: str = ""
@@ -128,7 +128,7 @@ class Note:
 
     @classmethod
     def from_headline(cls, headline: str, tone: Tone = "") -> Note:
-        """Make a note whose lead is what stands before the colon."""
+        """Make a note whose lead is the text before the colon."""
         lead, _, text = headline.partition(": ")
         return cls(text, lead, tone)
 
@@ -210,7 +210,7 @@ def _coloured(text: str, tone: Tone) -> str:
 
 
 def as_markdown(parts: Iterable[Part]) -> str:
-    """Write tables and notes as Markdown. What is better or worse is bold, for lack of colours."""
+    """Write tables and notes as Markdown. Bold replaces the colours for better and worse."""
     blocks = []
     for is_small, together in groupby(parts, key=lambda p: isinstance(p, Note) and not p.lead):
         texts = list(map(_markdown, together))
@@ -243,7 +243,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def as_latex(tables: Sequence[Table], caption: str) -> str:
-    """Write tables of the same columns as one for the LaTeX package booktabs."""
+    """Write tables with the same columns as a single table for the LaTeX package booktabs."""
     columns = tables[0].columns
     sides = "".join(column.align[0] for column in columns)
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{_latex(caption)}}}",

@@ -1,6 +1,4 @@
-"""Work on several threads: how many there are, in which order results come, and how many bytes are
-under way.
-"""
+"""Work on several threads, with results in order and a bound on the bytes in flight."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ import polars as pl
 T = TypeVar("T")
 R = TypeVar("R")
 
-_VIEW = 16  # bytes of a text in its column, beside its characters
+_VIEW = 16  # bytes that a column needs per text, besides its characters
 
 
 def size_of(table: pl.DataFrame) -> int:
@@ -40,19 +38,19 @@ def _count_texts(column: pl.Series) -> int:
 
 
 class MemoryBudget:
-    """Bound the bytes of the batches under way: decoded, waiting, worked on, written.
+    """Bound the bytes of the batches in flight: decoded, waiting, being processed or written.
 
     The reader calls `acquire` for a batch before it hands the batch over, and thus waits before it
     reads the next one; the thread that finishes the batch calls `release`. The memory in use stays
     within the budget whichever of the two is faster.
 
-    A batch that is larger than the budget passes when nothing else is under way, so that no batch
-    waits forever. For the same reason, rows that the reader itself keeps must not be acquired:
-    nobody would release them while it waits.
+    A batch that is larger than the budget passes when no other batch is in flight, so that no batch
+    waits forever. For the same reason, do not acquire rows that the reader itself keeps: no thread
+    would release them while the reader waits.
     """
 
     def __init__(self, size: int | None = None) -> None:
-        """Allow `size` bytes under way; None: count them without a bound."""
+        """Allow `size` bytes in flight; None: count them without a bound."""
         self.size = size
         self.used = 0
         self._changed = Condition()
@@ -80,15 +78,15 @@ class MemoryBudget:
 
 
 def workers() -> int:
-    """Return how many threads to work with: as many as polars does."""
+    """Return the number of threads to use, which is that of polars."""
     return min(os.cpu_count() or 1, pl.thread_pool_size())
 
 
 def map_blocks(function: Callable[[T], R], blocks: Sequence[T]) -> Iterator[R]:
     """Call a function with each block of rows, on all cores; yield the results in order.
 
-    A single block is worked on by this thread: another one would take longer to start than it
-    helps. No more results are made ahead than `map_ahead` makes.
+    The calling thread processes a single block itself, because starting another thread costs more
+    than it saves. The number of results that wait for the consumer is bounded, as in `map_ahead`.
     """
     if len(blocks) < 2:
         yield from map(function, blocks)
@@ -102,14 +100,14 @@ def map_ahead(
 ) -> Iterator[R]:
     """Call a function with each item, on a pool; yield the results in order.
 
-    At most `ahead` results are made before somebody takes them. `pool.map` makes all, and holds
-    them in memory if taking them (writing to a file, for example) is slower.
+    At most `ahead` results wait for the consumer. `pool.map` has no such bound: it holds all
+    results in memory if the consumer (which may write to a file) is slower than the function.
     """
     waiting: deque[Future[R]] = deque()
     try:
         for item in items:
             waiting.append(pool.submit(function, item))
-            del item  # not held while the next one is made
+            del item  # free it while the next item is made
             if len(waiting) > ahead:
                 yield waiting.popleft().result()
         while waiting:

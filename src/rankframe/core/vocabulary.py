@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import polars as pl
 
-# The row of a ledger that names the words, if they are not queries and documents.
+# The ledger's item that names the vocabulary, if it is not queries and documents.
 VOCABULARY: Final = "policy_vocabulary"
 _PLURALS: Final = {"query": "queries"}
-# Quoted text, options, and parts of names and paths stay. An article before a word may change.
+# Words to replace. Quoted text, options, and parts of names and paths stay as they are. An article
+# in front of a word may change.
 _WORDS: Final = re.compile(
     r"(?P<quoted>(?<!\w)'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)"
     r"|(?<![\w./@#])(?<!--)(?P<article>an? )?(?P<word>(?:query|doc)_ids?|query|queries|documents?)"
@@ -29,7 +30,7 @@ _WORDS: Final = re.compile(
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Hold the nouns for whoever asks, and for what is ranked.
+    """Hold the nouns that texts use for queries and documents, such as "user" and "item".
 
     >>> Vocabulary("user", "item").render("A document of 2 queries, e.g. 'query' of run query.csv")
     "An item of 2 users, e.g. 'query' of run query.csv"
@@ -43,13 +44,13 @@ class Vocabulary:
 
     @classmethod
     def common(cls, every: Iterable[Vocabulary]) -> Vocabulary:
-        """Return the words that all share; queries and documents if they differ."""
+        """Return the vocabulary if all are equal, else that of queries and documents."""
         distinct = set(every)
         return distinct.pop() if len(distinct) == 1 else cls()
 
     @classmethod
     def from_ledger(cls, ledger: pl.DataFrame | None) -> Vocabulary:
-        """Return the words of a result, or those that all systems of a comparison share."""
+        """Return the vocabulary of a result's ledger, or the common one of several systems."""
         if ledger is None:
             return cls()
         notes = ledger.filter(item=VOCABULARY)["note"].to_list()
@@ -60,7 +61,7 @@ class Vocabulary:
         return cls(*nouns) if len(nouns) == 2 else cls()
 
     def described(self) -> dict[str, str]:
-        """Return the ledger's policy that names these words; none for queries and documents."""
+        """Return the policy that names these words in a ledger; empty for queries and documents."""
         return {} if self == Vocabulary() else {VOCABULARY.removeprefix("policy_"): str(self)}
 
     def render(self, text: str) -> str:

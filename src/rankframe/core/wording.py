@@ -9,10 +9,11 @@ from typing import Any, Final, Protocol
 from rankframe.core.options import Average
 
 UNDEFINED = "undefined"
-# Markup of Markdown; an underscore only at the edge of a word, a tilde only at the edge of text.
+# Characters that are markup in Markdown; an underscore only at the edge of a word, a tilde only at
+# the edge of the text.
 _MARKDOWN = re.compile(r"([\\`*\[\]|$]|(?<![^\W_])_|_(?![^\W_])|~(?=\S)|(?<=\S)~)")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
-# Formulas of a spreadsheet, and numbers, which are allowed to look like one.
+# Text that a spreadsheet reads as a formula; numbers, which may begin like a formula.
 _FORMULA, _NUMBER = re.compile(r"\s*[=+\-@]"), re.compile(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?")
 # Invisible characters with an effect: commands of terminals, ends of lines, changes of direction,
 # characters that XML forbids. They are shown as Python writes them.
@@ -33,12 +34,12 @@ class Shown(Protocol):
 
     @property
     def average(self) -> Average:
-        """Return how it is averaged."""
+        """Return the method that averages the values of queries."""
         ...
 
     @property
     def higher_is_better(self) -> bool:
-        """Tell whether more is better."""
+        """Tell whether higher values are better."""
         ...
 
 
@@ -49,7 +50,7 @@ def plain_text(text: str, limit: int | None = None) -> str:
     a\x1b[31m\tb xxxx…
     """
     if limit is not None:
-        text = text[: limit + 1]  # however long it is
+        text = text[: limit + 1]  # bounds the work for a long text
     shown = text.translate(_PLAIN)
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
@@ -104,7 +105,7 @@ def signed_text(value: float | None, metric: Shown | None = None) -> str:
     if value is None:
         return UNDEFINED
     whole = metric is not None and metric.average == "sum"
-    rounded = round(value, 0 if whole else 4) + 0.0  # no minus in front of nothing
+    rounded = round(value, 0 if whole else 4) + 0.0  # turns -0.0 into 0.0
     return f"{rounded:+,.0f}" if whole else f"{rounded:+.4f}"
 
 
@@ -171,7 +172,7 @@ def markdown_text(text: str) -> str:
 
 
 def outcomes_text(row: Mapping[str, Any]) -> str:
-    """Write wins, ties and losses; nothing if they are unknown.
+    """Write wins, ties and losses; "" if they are unknown.
 
     >>> outcomes_text({"wins": 3, "ties": 1_000, "losses": 0})
     '3/1,000/0'

@@ -1,4 +1,4 @@
-"""Curves as frames of points: ROC, precision–recall, a metric over its cutoffs, cumulative gain.
+"""Compute curves as frames of points: ROC, precision–recall, metric by cutoff, cumulative gain.
 
-Points only: `plot` draws them.
+The package computes points only; `plot` draws them.
 """

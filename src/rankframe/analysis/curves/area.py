@@ -1,4 +1,4 @@
-"""The area under the points of a curve, and fewer points for a drawing."""
+"""Compute the area under a curve, and reduce its points for a drawing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rankframe.core.options import Check, is_count, is_number
 from rankframe.kernel.segments import segment_starts, spread
 
 _ROC, _PRECISION_RECALL = ("fpr", "tpr"), ("recall", "precision")
-# What runs along each curve, and what it shows.
+# For each kind of curve, the column of the x axis and the columns of the y axis.
 AXES = (_ROC, _PRECISION_RECALL, ("k", "value"), ("k", "cg", "dcg", "ideal_dcg"))
-# The columns that tell the curves of a frame apart.
+# The columns that identify a curve in a frame of several.
 OWNERS = (QUERY, "by", "slice")
 _MAX_FPR = Check(lambda value: is_number(value) and 0 < value <= 1, "a number above 0 and up to 1")
 _LIMIT = Check(lambda value: is_count(value) and value >= 10, "a whole number of at least 10")
@@ -63,12 +63,12 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     if max_fpr is None:
         return float(np.trapezoid(y, x))
     _MAX_FPR.refuse("max_fpr", max_fpr)
-    if max_fpr == 1:  # standardised or not, it is the same
+    if max_fpr == 1:  # standardising does not change the whole area
         return float(np.trapezoid(y, x))
     stop = int(np.searchsorted(x, max_fpr, side="right"))
     height = np.interp(max_fpr, x[stop - 1 : stop + 1], y[stop - 1 : stop + 1])
     part = np.trapezoid(np.append(y[:stop], height), np.append(x[:stop], max_fpr))
-    diagonal = max_fpr**2 / 2  # below a diagonal
+    diagonal = max_fpr**2 / 2  # the area below the diagonal
     return float((1 + (part - diagonal) / (max_fpr - diagonal)) / 2)
 
 
@@ -98,7 +98,8 @@ def downsample_curve(points: pl.DataFrame, limit: int = 2_000) -> pl.DataFrame:
     _check_order(x, axes[0])
     if axes == _ROC:
         _check_order(heights[0], axes[1])
-        # Up and along at once; lowest and highest are first and last.
+        # Bins are of fpr + tpr. Both increase, so the first and the last point of a bin are also
+        # the lowest and the highest.
         x, heights = x + heights[0], []
     bins = int(limit) // (2 + 2 * len(heights))
     span = x[-1] - x[0]
@@ -106,7 +107,7 @@ def downsample_curve(points: pl.DataFrame, limit: int = 2_000) -> pl.DataFrame:
     starts = segment_starts(number)
     keep = np.zeros(len(x), np.bool_)
     keep[starts] = True
-    keep[starts - 1] = True  # the last of each bin: before the first start is the end of the curve
+    keep[starts - 1] = True  # the last point of each bin; index -1 is the end of the curve
     for height in heights:
         for extreme in (np.minimum.reduceat(height, starts), np.maximum.reduceat(height, starts)):
             here = np.flatnonzero(height == spread(extreme, starts, len(x)))
@@ -121,7 +122,7 @@ def _check_points(points: object) -> None:
 
 
 def _axes_of(points: pl.DataFrame, choices: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    """Return the columns of the axes; refuse points that are not of one curve."""
+    """Return the columns of the axes; refuse points that do not belong to a single curve."""
     axes = next((names for names in choices if set(names) <= set(points.columns)), None)
     if axes is None:
         needed = ", or ".join(" and ".join(names) for names in choices)

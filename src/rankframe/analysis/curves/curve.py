@@ -1,4 +1,4 @@
-"""Curves as frames of points: ROC, precision–recall, a metric by its cutoff, cumulative gain."""
+"""Compute curves as frames of points: ROC, precision–recall, metric by cutoff, cumulative gain."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CHOICES: Final[dict[str, object]] = {
     "scores": Scores,
     "recall_of": RecallOf,
 }
-# The options that not every curve has: their defaults, and the curves that have them.
+# The options that only some curves have: their defaults, and the curves that have them.
 _ELEVEN: Final = "precision_recall with interpolated=True"
 _OWNERS: Final[dict[str, tuple[object, tuple[str, ...]]]] = {
     "metric": ("ndcg", ("metric_at_k",)),
@@ -213,7 +213,7 @@ def _check_options(values: Mapping[str, object], *, per_query: bool, by: object)
 def _draw_slices(
     attributes: Attributes, queries: pl.Series, draw: Callable[[Ints], pl.DataFrame]
 ) -> pl.DataFrame:
-    """Return a curve for each slice of the queries, one way of slicing after the other."""
+    """Return a curve for each slice of the queries, one slicing attribute after the other."""
     frames = []
     for way, numbers in enumerate(look_up_attributes(attributes, queries).slices):
         points = draw(numbers)
@@ -234,7 +234,7 @@ _INTERVAL: Final = ("ci_low", "ci_high", "queries")
 
 @dataclass(frozen=True)
 class CurveMetrics:
-    """Name the axis of a curve, its places, and the metric of each column at each place."""
+    """Hold the x axis of a curve, its x values, and for each x value the metric of each column."""
 
     axis: str
     places: Sequence[float]
@@ -242,11 +242,11 @@ class CurveMetrics:
 
     @property
     def metrics(self) -> list[Metric]:
-        """Return all metrics, place by place."""
+        """Return all metrics, in order of the x values."""
         return [metric for place in zip(*self.columns.values(), strict=True) for metric in place]
 
     def points(self, result: Result, *, per_query: bool, sliced: bool) -> pl.DataFrame:
-        """Turn an evaluation of the metrics into points: of all queries, each slice or query."""
+        """Make points of a result of these metrics: of all queries, or of each slice or query."""
         names = list(self.columns)
         if per_query:
             lists = (
@@ -274,7 +274,7 @@ class CurveMetrics:
 def metrics_of(
     kind: Kind, metric: MetricLike, ks: Iterable[int] | None, *, interpolated: bool
 ) -> CurveMetrics | None:
-    """Return the metrics that are the points of a curve; None if its points go by score."""
+    """Return the metrics that make the points of a curve; None for curves over score thresholds."""
     if interpolated:
         points = resolve([f"iprec(recall={recall})" for recall in _RECALLS])
         return CurveMetrics("recall", _RECALLS, {"precision": points})
@@ -359,11 +359,11 @@ class Curve(pl.DataFrame):
 
 
 def _drawing(points: pl.DataFrame) -> str:
-    """Draw a line for each curve; nothing if there are too many, or no points."""
+    """Return an SVG with a line per curve; "" for too many curves, or without points."""
     axes = next((names for names in AXES if set(names) <= set(points.columns)), None)
     if axes is None or points.is_empty():
         return ""
-    x, *ys = (name for name in axes if name != "cg")  # not on the scale of dcg
+    x, *ys = (name for name in axes if name != "cg")  # cg has another scale than dcg
     owners = [name for name in OWNERS if name in points.columns]
     parts = {(): points}
     if owners:
@@ -408,7 +408,7 @@ def _drawing(points: pl.DataFrame) -> str:
 
 
 def _thin(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
-    """Return the finite points of one curve, as many as a small drawing can show."""
+    """Return the finite points of one curve, reduced to what a small drawing can show."""
     points = part.select(pl.col(x, y).cast(pl.Float64))
     points = points.filter(pl.all_horizontal(pl.all().is_finite())).drop_nulls()
     if points.height > _MOST_POINTS and x != "k":
@@ -417,7 +417,7 @@ def _thin(part: pl.DataFrame, x: str, y: str) -> pl.DataFrame:
 
 
 def _span(columns: list[pl.Series]) -> tuple[float, float]:
-    """Return the lowest and the highest value, moved apart if they are equal."""
+    """Return the lowest and the highest value; if they are equal, a range around them."""
     values = [value for column in columns for value in column]
     if not values:
         return 0.0, 1.0

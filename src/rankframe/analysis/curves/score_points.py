@@ -1,7 +1,6 @@
-"""The points of ROC and precision–recall curves, of many queries or slices at once.
+"""Compute the points of ROC and precision–recall curves, for many queries or slices at once.
 
-Documents are ordered once, the best first, for all curves; a point is where a block of equal scores
-ends.
+Documents are sorted once for all curves, best first. Each block of equal scores ends in a point.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from rankframe.kernel.batch import taken, text_order
 from rankframe.kernel.segments import segment_starts, sort_order
 from rankframe.stats.exact import Exact, exact_sums
 
-# The column with the number of the curve of each point.
+# The column with the curve number of each point.
 CURVE: Final = "_curve"
 # Vertical means are taken at fpr = 0, 1/100, …, 1.
 _STEPS: Final = 100
@@ -34,18 +33,18 @@ _AT_ONCE = 1 << 14  # curves whose values at every step about fit in the process
 
 @dataclass(frozen=True)
 class Population:
-    """Hold every document that was retrieved for a query that counts."""
+    """Hold the retrieved documents of all evaluated queries."""
 
-    # in byte order
+    # the evaluated queries, in byte order
     queries: pl.Series
-    # relevant documents of each query, retrieved or not
+    # the number of relevant documents of each query, retrieved or not
     relevant_total: Ints
     # of each document: the number of its query, a score that is larger for better documents, and
     # whether it is relevant
     query: Ints
     score: Floats
     relevant: Flags
-    # -1 where scores were negated: of distances, and of ranks
+    # -1 if `score` holds negated distances or ranks, else 1
     sign: int
 
     @cached_property
@@ -62,7 +61,7 @@ class Population:
 def read_population(
     qrels: InputTable, run: InputTable, policies: Policies, *, distance: bool
 ) -> Population:
-    """Read the judgments and the run; with `distance`, smaller scores are better."""
+    """Read the judgments and the run into a population; `distance`: lower scores are better."""
     scored = SCORE in run.mapping
     if distance and not scored:
         raise OptionError(
@@ -70,7 +69,7 @@ def read_population(
             " needs scores, and the run has none: it is in order of its ranks or rows. "
             "Leave the option out.",
         )
-    # Negated as they are read, so that the best of several passages is the nearest.
+    # Distances are negated as they are read, so that a roll-up keeps the nearest passage.
     run = replace(run, distance=run.distance or distance)
     matches = Lookup.from_inputs(qrels, run, policies, (), listed=True).found()
     part = matches.select()
@@ -118,7 +117,7 @@ def read_population(
 
 
 def roc(population: Population, curves: Ints) -> pl.DataFrame:
-    """Return the ROC points of curves; `curves` has the number of the curve of each query.
+    """Return the points of ROC curves; `curves`: the curve number of each query.
 
     A curve without a relevant or without a non-relevant document has no points.
     """
@@ -149,15 +148,15 @@ def precision_recall(population: Population, curves: Ints, *, retrieved_only: bo
 
 
 def _add_up(of_queries: Ints, curves: Ints) -> Ints:
-    """Add up counts of queries for each curve."""
+    """Sum counts per query into counts per curve."""
     return np.bincount(curves, weights=of_queries).astype(np.int64)
 
 
 def trace(population: Population, curves: Ints, traced: Ints) -> pl.DataFrame:
-    """Return the points of the traced curves, one curve after the other.
+    """Return the points of the curves with the numbers `traced`, one curve after the other.
 
-    Each begins with a point at which no document is taken. Columns: the number of the curve,
-    threshold, tp, fp.
+    `curves`: the curve number of each query. Each curve begins with a point at which no document
+    is positive. Columns: the curve number, threshold, tp, fp.
     """
     places = np.full(int(curves.max(initial=0)) + 1, -1)
     places[traced] = np.arange(len(traced))
@@ -180,11 +179,11 @@ def trace(population: Population, curves: Ints, traced: Ints) -> pl.DataFrame:
     tp = np.cumsum(relevant)[ends] - (np.cumsum(hits) - hits)[place]
     taken = ends + 1 - (np.cumsum(rows) - rows)[place]
 
-    # Each curve's first point goes before its others, which move down by one for every curve.
+    # Each curve gets an extra first point, which shifts all later points down by one row.
     slot = np.arange(len(ends)) + place + 1
     lengths = np.bincount(place, minlength=len(traced)) + 1
     threshold = np.full(len(ends) + len(traced), population.sign * np.inf)
-    # -0.0 + 0.0 is 0.0: which of the two it is must not depend on the order of rows
+    # -0.0 + 0.0 is 0.0: the sign of zero must not depend on the order of rows
     threshold[slot] = population.sign * score[ends] + 0.0
     counts = np.zeros((2, len(threshold)), np.int64)
     counts[0, slot] = tp
@@ -196,12 +195,12 @@ def trace(population: Population, curves: Ints, traced: Ints) -> pl.DataFrame:
 def vertical_mean(population: Population, means: Ints) -> pl.DataFrame:
     """Average the ROC curves of queries: the mean tpr at fpr = 0, 0.01, …, 1.
 
-    `means` has the number of the average of each query. Queries without a relevant or without a
-    non-relevant document have no curve.
+    `means`: for each query, the number of the mean that includes the query. Queries without a
+    relevant or without a non-relevant document have no curve and are left out.
     """
     hits, nonrelevant = population.hits, population.retrieved - population.hits
     queries = np.flatnonzero((hits > 0) & (nonrelevant > 0))
-    # Queries of one average must be neighbours for the trace.
+    # The queries of a mean must be contiguous.
     queries = queries[sort_order(means[queries])]
     points = trace(population, np.arange(len(population.queries)), queries)
     tp, fp = points["tp"].to_numpy(), points["fp"].to_numpy()
@@ -237,10 +236,10 @@ def vertical_mean(population: Population, means: Ints) -> pl.DataFrame:
 def _at_steps(tp: Ints, fp: Ints, begins: Ints, hits: Ints, nonrelevant: Ints) -> Floats:
     """Interpolate the tpr of each curve (a row) at every step of fpr (a column), linearly.
 
-    Counts are compared, not shares: a step that falls on a point has its tpr, whatever the
-    rounding. Where the curve goes straight up, the end of the line counts.
+    Steps and points are compared as whole numbers, not as shares: at a step that falls on a point,
+    the tpr is exactly that of the point. On a vertical line, the upper end counts.
     """
-    # All curves, one behind the other, along one line of whole numbers.
+    # All curves are laid end to end on one axis of whole numbers, for a single binary search.
     spans = _STEPS * nonrelevant + 1
     origins = np.cumsum(spans) - spans
     places = np.repeat(origins, np.diff(begins, append=len(tp))) + _STEPS * fp

@@ -1,5 +1,6 @@
-"""Several runs fused into one: norms of scores, methods that combine them, and `fuse`.
+"""Fuse several runs into one: norms of scores, methods that combine scores or ranks, and `fuse`.
 
-A method is a function of what runs say of each document, registered with its formula. Runs are
-brought together in the stacked frame; a user's own method is an expression over it.
+A method is a function that computes the fused score of each document from its ranks and scores in
+the runs. It is registered with its formula. A user's own method is an expression over the stacked
+frame, which has one row per run and document.
 """

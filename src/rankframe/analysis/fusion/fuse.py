@@ -215,7 +215,7 @@ class Fusion:
 
     @contextmanager
     def _fused(self, on_progress: Report | None) -> Iterator[pl.DataFrame | pl.LazyFrame]:
-        """Fuse the runs: a frame, or a lazy one over temporary files if memory is short."""
+        """Yield the fused run: a frame, or a lazy frame over temporary files if memory is short."""
         method = self.method
         if self.qrels is not None:
             judged = judge_runs(self.qrels, self.runs, self.policies, method.definition.name)
@@ -263,10 +263,10 @@ def fuse_partitions(
             fused = fuse_blocks(loaded)
         except DuplicateError as error:
             raise runs.find_duplicates(error) from None
-        del loaded  # before the next one is read
+        del loaded  # free it before the next partition is read
         yield fused
         del fused
-    if on_progress is not None and rows < runs.rows:  # rows beyond the depth
+    if on_progress is not None and rows < runs.rows:  # rows beyond the depth were not counted
         on_progress(Progress("fusing", runs.rows, runs.rows, queries))
 
 
@@ -293,19 +293,19 @@ def _about_fusion(
 class Recorded:
     """Hold how a run was fused."""
 
-    # of a registered method, and as it was written
+    # the name of the registered method, and the method as it was written, with parameters
     name: str
     label: str
     norm: str | None
     weights: tuple[float, ...] | None
     depth: int | None
-    # what each run was read from, by the names of the runs
+    # the source of each fused run, by name
     runs: Mapping[str, str]
 
     def parts(self, systems: Mapping[str, Source]) -> tuple[str, ...] | None:
         """Return the systems that were fused, in the order of the weights; None if one is missing.
 
-        A system is a fused run if it has its name, or was read from the same place.
+        A system matches a fused run if it has the same name, or was read from the same source.
         """
         by_place: dict[str, str] = {}
         for system, source in systems.items():

@@ -1,6 +1,7 @@
-"""All methods of fusion, by family: over scores, ranks and votes, and trained on judgments.
+"""Define all methods of fusion, by family: over scores, ranks and votes, and trained on judgments.
 
-Each is a function of the documents of several runs, registered with its formula.
+Each method is a function of a stack, which holds the documents of several runs, and is registered
+with its formula.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from rankframe.analysis.fusion.training import Hits
 from rankframe.core.arrays import Codes, Floats, Ints
 from rankframe.kernel.segments import position, rectangles
 
-__all__ = ["METHODS"]  # which these functions fill
+__all__ = ["METHODS"]  # the decorators below fill METHODS
 
 _BORDA = "points N − r + 1, and (N − L + 1)/2 where the run lacks the document"
-# Sums of weights that differ by less, as a share of all weights, are equal: .1 + .2 and .3.
+# Tolerance when comparing sums of weights, as a share of all weights: .1 + .2 equals .3.
 _EQUAL = 1e-12
 # The ends of Aslam and Montague's segments of ranks, and of Shokouhi's.
 _BAYES = np.array([5, 10, 15, 20, 30, 100, 200, 500, 1000])
 _SEGMENTS = np.array([10 * 2**j - 5 for j in range(10)])
-# What bayesfuse takes for a probability of 0, or for an unknown one.
+# The probability that bayesfuse uses in place of 0, or if the probability is unknown.
 _LEAST = 0.001
 _ABSENT = math.log(_LEAST / (1 - _LEAST))
 
@@ -115,7 +116,7 @@ def mixed(stack: Stack, *, weights: Sequence[float]) -> Floats:
 
 
 def _extreme(stack: Stack, better: np.ufunc, worst: float) -> Floats:
-    """Return the best of each document's scores."""
+    """Reduce the scores of each document with `better`, starting from `worst`."""
     best = np.full(stack.height, worst)
     for run in stack.runs:
         better(best, run.scores, out=best, where=run.has_score)
@@ -250,13 +251,13 @@ def _net_wins(
 ) -> Codes:
     """Return wins minus losses of each document (the first axis) of several queries.
 
-    Each document is compared with all below it in every query at a time, so that nothing but their
-    signs is in memory.
+    Each step compares one document with all later documents, in all queries at once. Only the signs
+    of that step are in memory.
 
     Args:
-        places: the place of each document in each run.
-        weights: of the runs; None: all are 1.
-        exists: which documents exist, if queries have different numbers of them.
+        places: for each run, the rank of each document, as documents × queries.
+        weights: the weights of the runs; None: all are 1.
+        exists: which documents exist, if queries have different numbers of documents.
     """
     height, queries = places[0].shape
     net = np.zeros((height, queries), np.int32)
@@ -323,7 +324,7 @@ def slidefuse(stack: Stack, learned: Learned, *, window: int) -> Floats:
         rank, last_known = run.ranks.astype(np.int64), len(chances)
         first = np.maximum(rank - window, 1)
         last = np.minimum(rank + window, run.lengths(chunks=True))
-        # Sums up to each rank; beyond the last known one there is nothing.
+        # Cumulative sums by rank; ranks beyond the last known one add 0.
         upto = np.concatenate([[0.0], np.cumsum(chances)])
         inside = upto[np.minimum(last, last_known)] - upto[np.minimum(first - 1, last_known)]
         return np.where(rank > 0, inside / np.maximum(last - first + 1, 1), 0.0)

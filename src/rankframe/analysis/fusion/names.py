@@ -1,4 +1,4 @@
-"""Names of methods: `"rrf(k=60)"`, `"wsum(weights=[.3, .7])"` → a method with its parameters.
+"""Parse names of methods: `"rrf(k=60)"`, `"wsum(weights=[.3, .7])"` → a method with its parameters.
 
 A user's own method is an expression over the stacked frame, grouped by document.
 """
@@ -25,14 +25,14 @@ from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, is_number
 from rankframe.metrics.metric import refuse_long_name
 from rankframe.metrics.names import read_literal, split_parameters
 
-# What users give: a name, or an expression over the stacked frame.
+# A method as users pass it: a name, or an expression over the stacked frame.
 MethodLike: TypeAlias = str | pl.Expr
-# One for each run, in their order or by their names.
+# The weights of the runs, in order of the runs or by name.
 Weights: TypeAlias = Sequence[float] | Mapping[str, float]
 
 _NAME = re.compile(r"\s*(?P<name>[^()]+?)\s*(\((?P<params>.*)\))?\s*", re.DOTALL)
 _DEFAULT_NORM = "min_max"
-_ALIKE = 0.6  # names are short: two letters exchanged, and a third differs
+_ALIKE = 0.6  # low, because names are short: two swapped letters change a third of a name
 
 
 def resolve(
@@ -112,7 +112,7 @@ def parse(text: str) -> tuple[Definition, dict[str, Any]]:
 
 
 def norm_named(name: str) -> Norm | None:
-    """Return a norm by its name; None for scores as they are."""
+    """Return a norm by its name; None for the name that leaves scores unchanged."""
     if not isinstance(name, str):
         raise OptionError(Option("norm", bare=True), f" must be a name, not {shown(name)}.")
     key = name.strip().lower().replace("-", "_")
@@ -209,7 +209,7 @@ def _evaluate(expression: pl.Expr, columns: list[str], stack: Stack) -> Floats:
     """Evaluate an expression for each document, over these columns of its rows."""
     rows = stack.frame(columns)
     try:
-        # With sorted keys polars adds up each group in the order of its rows, not by threads.
+        # With sorted keys, polars sums each group in row order, whatever the number of threads.
         scores = (
             rows.with_columns(pl.col("_document").set_sorted())
             .lazy()

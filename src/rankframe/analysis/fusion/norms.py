@@ -1,4 +1,4 @@
-"""Norms, which make the scores of different runs comparable, list by list."""
+"""Define norms, which make the scores of different runs comparable, list by list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankframe.core.arrays import Floats
 
 # Divisors are at least this, as in ranx.
 _LEAST = 1e-9
-# The name that stands for scores as they are.
+# The name that leaves scores unchanged.
 RAW: Final = "none"
 
 

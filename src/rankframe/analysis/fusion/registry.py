@@ -1,8 +1,8 @@
 """Registry of fusion methods: `@registered` turns a function into a documented, named method.
 
-A method declares its formula, synonyms and limits there, once. The name parser, the command line's
-reference, the documentation and the common tests read them. A `Method` is a definition with values
-of its parameters and a norm, ready to score the documents of any stack.
+A method declares its formula, synonyms and limits in the decorator, once. The name parser, the
+command line's reference, the documentation and the common tests read the declarations. A `Method`
+is a definition with values of its parameters and a norm, ready to score the documents of any stack.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 
 P = ParamSpec("P")
-# What a trained method learned of each run.
+# The values that a trained method learned, one array per run.
 Learned: TypeAlias = Sequence[Floats]
 
 _DENSE = 1 << 12
-# In the order in which the reference shows them.
+# The families of methods, in the order of the reference.
 Family = Literal["Scores", "Ranks", "Votes", "Trained on judgments"]
 
 
@@ -57,21 +57,21 @@ class Definition:
     """Define a method: name, function, and what the reference says about it."""
 
     name: str
-    # None: a user's own
+    # None: a user's own method
     family: Family | None
     formula: str
-    # stack (and what was learned of each run), parameters → the score of each document
+    # maps a stack (for trained methods also the learned values) and parameters to fused scores
     function: Callable[..., Floats]
-    # a user's own method, which the function evaluates
+    # the expression of a user's own method, which `function` evaluates
     expression: pl.Expr | None = None
-    # other names that are read
+    # other names that the parser accepts
     synonyms: tuple[str, ...] = ()
-    # what other tools call a parameter
+    # the parameter's name by the name that other tools have for it
     parameter_synonyms: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Limits] = field(default_factory=dict)
-    # whether it uses normalised scores, not ranks alone
+    # whether the method uses normalised scores, not ranks alone
     scored: bool = False
-    # learns from the hits of each run by rank (`training.Hits`)
+    # returns the learned values, from the hits of each run by rank (`training.Hits`)
     learns: Callable[..., Learned] | None = None
 
     @property
@@ -201,13 +201,13 @@ def registered(
 
 
 def compute_distinct(function: Callable[[Any], float], numbers: AnyInts) -> Floats:
-    """Compute a function of whole numbers from 1 on; 0 where they are 0.
+    """Apply a function to each whole number; return 0 where the number is 0.
 
-    Each distinct number is computed once, by itself: in a column of numpy, the last bit of a power
-    or a logarithm can depend on where it stands.
+    The function is called once per distinct number, not on arrays: in a vectorised numpy operation,
+    the last bit of a power or logarithm can depend on the position in the array.
     """
     last = int(numbers.max(initial=0))
-    if last > _DENSE + len(numbers):  # ranks as they were given, with gaps
+    if last > _DENSE + len(numbers):  # sparse numbers, such as kept ranks with gaps
         distinct, numbers = np.unique(numbers, return_inverse=True)
     else:
         distinct = np.arange(last + 1)

@@ -1,4 +1,4 @@
-"""Runs to be fused: opened by their names, and loaded, all at once or partition by partition.
+"""Open the runs of a fusion by name, and load them into memory, at once or in partitions.
 
 Loaded runs are stacked in blocks of queries.
 """
@@ -40,16 +40,16 @@ from rankframe.io.scratch import scratch_folder
 from rankframe.kernel.batch import as_text, taken, text_order
 from rankframe.kernel.matching import QueryIndex
 
-# Bytes that a row of a run takes at the peak, with what it becomes, ids of up to 12 bytes included:
-# 110 were measured, and partitions have temporary files beside them.
+# Peak memory per row of a run, in bytes, including all derived arrays and ids of up to 12 bytes.
+# 110 bytes were measured; the rest is for the temporary files of partitions.
 ROW_BYTES = 200
-# Rows that are brought together at a time: the more, the less often threads wait for each other
-# (60,000 took half as long again); but no more than a part of all rows.
+# The number of rows in a block of queries. In larger blocks threads wait for each other less often
+# (60,000 rows took half as long again), but all rows should make several blocks.
 _LEAST_BLOCK, _LARGEST_BLOCK, _BLOCKS = 60_000, 1 << 18, 8
 
 
 def named_runs(runs: object) -> dict[str, Source]:
-    """Return runs by name: as they are, or by the names of their files."""
+    """Return a mapping of runs by name; the runs of a list are named after their files."""
     if isinstance(runs, Mapping):
         named = dict(runs)
     elif isinstance(runs, list | tuple):
@@ -67,7 +67,7 @@ def named_runs(runs: object) -> dict[str, Source]:
 
 
 def _names(runs: Sequence[Source]) -> list[str]:
-    """Return names of files without their endings, or whole paths where those are not distinct."""
+    """Return the names of files without endings, or whole paths if names are not distinct."""
     paths = [masked(str(run)) if isinstance(run, str | os.PathLike) else None for run in runs]
     names = [
         f"run {number}" if path is None else bare_name(path.rstrip("/")).rsplit(".", 1)[0]
@@ -86,7 +86,7 @@ def open_runs(
     columns: Columns | None = None,
     limit: int | None = None,
 ) -> dict[str, InputTable]:
-    """Open each run; rows are read later."""
+    """Open each run without reading its rows."""
     opened: dict[str, InputTable] = {}
     for name, source in runs.items():
         with naming_the_run(repr(name)):
@@ -111,7 +111,7 @@ class LoadedRuns:
                 return index_ranking(Batches(run, policies.cut_kept_ranks(frame)).whole())
 
         self.inputs, self.policies, tables = runs, policies, tuple(runs.values())
-        # A run is indexed while the next one is read.
+        # Each run is indexed while the next run is read.
         with ThreadPoolExecutor(2) as pool:
             self.rankings = tuple(pool.map(read_run, runs, tables, comparable(*tables)))
         # The queries of all runs as text, in byte order, and the number of each in each ranking.
@@ -153,7 +153,7 @@ class LoadedRuns:
         try:
             return stack_runs(tuple(self.inputs), taken(self.queries, block), sides, self.policies)
         except DuplicateError:
-            # Count them, and find their rows, in the whole input.
+            # Count duplicates, and find their rows, in the whole input.
             for name, run in self.inputs.items():
                 with naming_the_run(repr(name)):
                     load_unique(run)
@@ -218,7 +218,7 @@ class PartitionedRuns:
                 )
 
     def find_duplicates(self, error: DuplicateError) -> DuplicateError:
-        """Return an error that counts the duplicates of the whole input, not of a partition."""
+        """Return the error with the duplicates of the whole input, not of one partition."""
         for name, split in self.splits.items():
             if repr(name) == error.run:
                 error = split.all_duplicates()
@@ -230,7 +230,7 @@ class PartitionedRuns:
 def load_runs(
     runs: Mapping[str, InputTable], policies: FusionPolicies, max_memory: str | int | None
 ) -> Iterator[LoadedRuns | PartitionedRuns]:
-    """Load runs into memory, or into as many partitions as it takes to stay within a limit."""
+    """Yield runs in memory, or on disk in enough partitions to keep within the memory limit."""
     inputs = list(runs.values())
     partitions = count_partitions(inputs, [ROW_BYTES] * len(inputs), max_memory)
     if partitions == 1:

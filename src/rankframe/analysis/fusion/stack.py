@@ -1,8 +1,8 @@
-"""Bring the documents of several runs together: stack runs, rank documents by fused scores.
+"""Stack the documents of several runs, and rank documents by fused scores.
 
-A stack holds the stacked frame (one row per run and document) as flat arrays the other way round:
-each document of a query once, and for each run the row where it has the document. A fused score is
-then a sum over a few arrays, in the order of the runs, with nothing to group.
+A stack holds the data of the stacked frame (one row per run and document) as flat arrays in wide
+form: one entry per document of a query, and for each run the row of that document. A fused score
+is then a sum over a few arrays, in the order of the runs, without a group-by.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ class Norm:
 
     name: str
     formula: str
-    # whether it uses scores, not ranks alone
+    # whether the norm uses scores, not ranks alone
     scored: bool
-    # the rows of a run, best first → their normalised scores
+    # returns the normalised scores of a run's rows, which are best first
     listed: Callable[[StackedRun], Floats]
-    # the length of a run's list (0: it has none) and the number of candidates of each query → the
-    # score of documents that the run lacks; None: they have no score
+    # returns for each query the score of documents that the run lacks, from the length of the run's
+    # list (0 without a list) and the number of documents in all runs; None: such documents have no
+    # score
     absent: Callable[[Floats, Floats], Floats] | None
 
     @property
@@ -60,17 +61,17 @@ class StackedRun:
 
     name: str
     ranked: RankedBatch
-    # the queries that have a list; None: all
+    # the numbers of the queries that have a list in the run; None: all queries
     queries: Ints | None
     # the rank of each row
     row_ranks: Codes
-    # the row of each document of the stack; one beyond the last: the run lacks it
+    # for each document of the stack, its row; `height` if the run lacks the document
     rows: Ints
-    # the first document of each query of the stack
+    # the offset of the first document of each query of the stack
     starts: Ints
-    # the number of chunks of each list, where units have the ranks of their best chunks
+    # the number of chunks of each list, if units keep the ranks of their best chunks
     chunks: Ints | None
-    # None: scores as they are
+    # None: scores are unchanged
     norm: Norm | None = None
 
     @property
@@ -80,19 +81,19 @@ class StackedRun:
 
     @property
     def row_scores(self) -> Floats:
-        """Return the score of each row, of a run that was checked to have scores."""
+        """Return the score of each row; the run must have scores."""
         assert self.ranked.score is not None
         return self.ranked.score
 
     @cached_property
     def list_lengths(self) -> Ints:
-        """Return the length of each list, with the gaps of kept ranks: its last rank."""
+        """Return the last rank of each list: its length, including gaps of kept ranks."""
         ends = self.ranked.starts + self.ranked.lengths
         return self.row_ranks[ends - 1].astype(np.int64)
 
     @property
     def candidates(self) -> Ints:
-        """Return the number of documents that all runs have for the query of each list."""
+        """Return for each list the number of distinct documents that its query has in all runs."""
         lengths = segment_lengths(self.starts, len(self.rows))
         return lengths if self.queries is None else lengths[self.queries]
 
@@ -102,17 +103,17 @@ class StackedRun:
 
     @cached_property
     def has_document(self) -> Flags:
-        """Return whether the run has each document."""
+        """Return a flag for each document: whether the run has the document."""
         return self.rows < self.height
 
     @cached_property
     def ranks(self) -> Codes:
-        """Return the rank of each document; 0 where the run lacks it."""
+        """Return the rank of each document; 0 where the run lacks the document."""
         return self.spread_to_documents(self.row_ranks)
 
     @cached_property
     def scores(self) -> Floats:
-        """Return the normalised score of each document; 0 where it has none."""
+        """Return the normalised score of each document; 0 where the document has no score."""
         if self.norm is None:
             return self.spread_to_documents(self.row_scores)
         scores = self.spread_to_documents(self.norm.listed(self))
@@ -125,16 +126,16 @@ class StackedRun:
 
     @property
     def has_score(self) -> Flags:
-        """Return which documents have a score; some norms give one to all documents."""
+        """Return a flag for each document: whether it has a score. Some norms score all."""
         if self.norm is not None and self.norm.absent is not None:
             return np.ones(len(self.rows), np.bool_)
         return self.has_document
 
     def lengths(self, *, chunks: bool = False) -> Ints:
-        """Return for each document how long the run's list for its query is; 0 without a list.
+        """Return for each document the length of its query's list in the run; 0 without a list.
 
-        `chunks`: count all chunks where units have the ranks of their best chunks, as the judged
-        frame does, from which methods are trained.
+        `chunks`: if units keep the ranks of their best chunks, count all chunks of a list. The
+        judged frame, which methods are trained on, counts them too.
         """
         lengths = self.chunks if chunks and self.chunks is not None else self.list_lengths
         return spread(self._spread_to_queries(lengths), self.starts, len(self.rows))
@@ -154,12 +155,12 @@ class StackedRun:
 
 @dataclass(frozen=True)
 class Stack:
-    """Hold the documents that several runs have for some queries: each once, query by query."""
+    """Hold the distinct documents that several runs have for some queries, query by query."""
 
     queries: pl.Series
-    # the first document of each query
+    # the offset of the first document of each query
     starts: Ints
-    # the ids of all rows of all runs, and the first row of each document
+    # the doc_ids of all rows of all runs, concatenated, and the first row of each document
     ids: pl.Series
     heads: Ints
     runs: tuple[StackedRun, ...]
@@ -176,7 +177,7 @@ class Stack:
 
     @cached_property
     def code(self) -> Codes:
-        """Return the number of each document's query."""
+        """Return for each document the number of its query."""
         return number_segments(self.starts, self.height)
 
     @cached_property
@@ -195,7 +196,7 @@ class Stack:
 
     @property
     def score_counts(self) -> Codes:
-        """Return in how many runs each document has a score."""
+        """Return for each document the number of runs in which it has a score."""
         return self._count(run.has_score for run in self.runs)
 
     def _count(self, flags: Iterable[Flags]) -> Codes:
@@ -205,31 +206,32 @@ class Stack:
         return count
 
     def spread_to_documents(self, query_values: NDArray[Any]) -> NDArray[Any]:
-        """Return the value of each document's query."""
+        """Repeat a value per query for every document of the query."""
         return spread(query_values, self.starts, self.height)
 
     def with_norm(self, norm: Norm | None) -> Stack:
-        """Return this stack with scores that a norm makes comparable (None: scores as they are)."""
+        """Return this stack with scores normalised by a norm (None: unchanged scores)."""
         return replace(self, runs=tuple(replace(run, norm=norm) for run in self.runs))
 
     @property
     def scores(self) -> Iterator[Floats]:
-        """Yield the normalised scores of all documents in each run."""
+        """Yield an array for each run: the normalised scores of all documents."""
         return (run.scores for run in self.runs)
 
     def add_up(
         self, values: Iterable[NDArray[Any]], weights: Sequence[float] | None = None
     ) -> Floats:
-        """Add up values of each run per document, times the run's weight, in order of the runs."""
+        """Return for each document the weighted sum of one value per run, in order of the runs."""
         total = np.zeros(self.height)
         for number, own in enumerate(values):
             total += own if weights is None else own * weights[number]
         return total
 
     def order(self, scores: Floats, k_max: int | None = None) -> tuple[Ints, Ints]:
-        """Order the documents of each query by scores, equal ones by doc_id, both descending.
+        """Order the documents of each query by score, then doc_id, both descending.
 
-        Returns the documents, no more than `k_max` for a query, and their number for each query.
+        Returns the numbers of the documents in this order, at most `k_max` per query, and how many
+        documents each query keeps.
         """
         order, _ = order_by_score(
             Ids(self.ids, self.heads), self.code, self.starts, scores, "doc_desc"
@@ -283,9 +285,10 @@ class Stack:
 def stack_runs(
     names: tuple[str, ...], queries: pl.Series, sides: Sequence[Side], policies: FusionPolicies
 ) -> Stack:
-    """Stack the rows that runs have for queries; every query has rows in a run.
+    """Stack the rows that runs have for queries; every query must have rows in some run.
 
-    Documents that a run has twice for a query are refused, or the best is kept.
+    A document that a run has twice for a query is refused, or its best row is kept, by the policy
+    for duplicates.
     """
     chunks: list[Ints | None] = [None] * len(sides)
     if policies.keeps_chunk_ranks:
@@ -295,7 +298,7 @@ def stack_runs(
     if stack is None:
         sides = [side.unique("run", policies.run_duplicates) for side in sides]
         stack = _stack_unique(names, queries, sides, policies, chunks, checked=True)
-        assert stack is not None  # each document is there once
+        assert stack is not None  # duplicates were dropped
     return stack
 
 
@@ -318,7 +321,7 @@ def _stack_unique(
     keys = np.concatenate([run.take(run.batch.key) for run in ranked])
     first_rows = group_equal(keys, ids, code)
     heads = np.flatnonzero(first_rows == np.arange(len(first_rows)))
-    # Query by query, and for each the documents of the first run, then what the second adds, ….
+    # Ordered by query; in a query first the documents of run 1, then the new documents of run 2, ….
     heads = heads[np.argsort(code[heads], kind="stable")]
     lengths = np.bincount(code[heads], minlength=len(queries))
     numbers = np.empty(len(first_rows), np.int64)
@@ -337,7 +340,7 @@ def _stack_unique(
 
 
 def _rank(side: Side, policies: FusionPolicies) -> tuple[RankedBatch, Codes]:
-    """Return the rows of a run best first, within the depth, and their ranks."""
+    """Return the rows of a run within the depth, best first per query, and their ranks."""
     kept = policies.ranks == "kept" or policies.keeps_chunk_ranks
     ranked = RankedBatch.from_batch(side.batch, policies.ties, None if kept else policies.depth)
     if not (kept and side.batch.height):

@@ -1,4 +1,4 @@
-"""Training: judge runs, and count their relevant documents by rank, which methods learn from."""
+"""Prepare training: judge runs, and count their relevant documents by rank for methods to learn."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ HIT_SCHEMA: dict[str, Any] = {"length": pl.Int64, "rank": pl.Int64, "count": pl.
 
 @dataclass(frozen=True)
 class Hits:
-    """Count the lists and relevant documents of a run, in whole numbers and exact sums.
+    """Hold counts of the lists and relevant documents of a run, in whole numbers and exact sums.
 
     The counts do not depend on the order of rows, and counts of different queries add up.
     """
 
-    # length, rank, count: relevant documents at a rank of lists with a length; at rank 0, the lists
+    # length, rank, count: the number of relevant documents at this rank of lists with this length;
+    # at rank 0, the number of lists
     table: pl.DataFrame
-    # the sum of average precision
+    # the sum of average precision over queries
     precision: Exact
-    # judged queries, also if the run lacks them
+    # the number of judged queries, including queries that the run lacks
     queries: int
 
     def merge(self, other: Hits) -> Hits:
@@ -50,7 +51,7 @@ class Hits:
 
     @cached_property
     def relevant(self) -> dict[str, Ints]:
-        """Return length, rank and count of relevant documents, as arrays in this order."""
+        """Return the rows of `table` about documents as arrays, ordered by length and rank."""
         rows = self.table.filter(pl.col("rank") > 0).sort("length", "rank")
         return {name: rows[name].to_numpy() for name in HIT_SCHEMA}
 
@@ -62,7 +63,7 @@ class Hits:
         return np.bincount(segment[inside], counts, minlength=len(ends)).astype(np.int64)
 
     def chances(self) -> Floats:
-        """Return for each rank the share of the lists reaching it that have a relevant document.
+        """Return for each rank the share of lists reaching it with a relevant document there.
 
         Ranks go from 1 to the length of the longest list.
         """
@@ -75,9 +76,9 @@ class Hits:
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """Hold what training learns from in a run, query by query."""
+    """Hold the ranks of relevant documents and the average precision of a run, query by query."""
 
-    # query_id; where needed, length and ranks (of the list and its relevant documents), and map
+    # query_id; if the method needs them, length (of the list), ranks (of relevant documents), map
     table: pl.DataFrame
 
     def count(self, queries: pl.Series | None = None) -> Hits:
@@ -100,10 +101,10 @@ def judge_runs(
 ) -> list[JudgedRun]:
     """Judge each run: judged documents by rank, and average precision.
 
-    With the name of a method, whichever of them it does not learn from is left out. Judged queries
-    that a run lacks count as empty lists.
+    With the name of a method, columns that the method does not learn from are left out. Judged
+    queries that a run lacks count as empty lists.
     """
-    # The judgments have their grade already.
+    # The judgments already have the column of grades.
     options = {**vars(policies), "k_max": policies.depth, "relevance": None}
     del options["depth"]
     evaluation = prepare_evaluation(
@@ -124,7 +125,7 @@ def judge_runs(
 
 
 def _cut_kept_ranks(run: InputTable, policies: FusionPolicies) -> InputTable:
-    """Drop the rows of a run that are dropped when it is fused, so that lists are equally long."""
+    """Drop the rows of a run that fusion would drop, so that lists have the same lengths."""
     frame = run.frame
     kept = policies.cut_kept_ranks(frame)
     if kept is frame:

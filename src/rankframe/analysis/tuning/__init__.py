@@ -1,5 +1,5 @@
-"""Tuning of fusions: every candidate over the same queries, and what the best is worth on queries
-that it was not chosen by.
+"""Tune fusions: evaluate all candidates over the same queries, and estimate the value of the best
+candidate on queries that did not choose it.
 
-Runs are read, ranked and matched with judgments once. Beyond that, only values per query are kept.
+Runs are read, ranked and matched with judgments once. After that, only values per query are kept.
 """

@@ -1,6 +1,6 @@
 """List the candidates of a tuning: fusions by method, norm, parameters and weights.
 
-A grid has the values of parameters, and the weights, that are tried.
+A grid lists the values of parameters, and the weights, to try.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from rankframe.core.messages import Option, did_you_mean, listing, shown
 from rankframe.core.options import is_listed, is_number, take_all
 from rankframe.metrics.names import read_literal
 
-# Values by the name of a parameter; for weights their step, or lists of them.
+# The values to try by parameter name; for weights, the step size or lists of weights.
 Grid: TypeAlias = Mapping[str, Any]
 Weights: TypeAlias = tuple[float, ...]
 
 WEIGHTS = "weights"
-# Steps of weights: if all weights are tried, and if they are searched for.
+# The step size of weights, if all weights are tried, and if weights are searched for.
 _STEP, _FINE_STEP = 0.1, 0.01
 # The values of a parameter that are tried by default.
 VALUES: dict[str, Sequence[Any]] = {
@@ -38,7 +38,7 @@ VALUES: dict[str, Sequence[Any]] = {
     "window": (1, 2, 5, 10, 20),
     "segments": (5, 10, 20, 50, 100),
 }
-_FEWEST_TRAINED = 3  # folds: one to be valued by, one to choose for, and one to learn from
+_FEWEST_TRAINED = 3  # folds: one to evaluate on, one to choose on, and one to train on
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Candidates:
     """Hold the fusions that are tried, ordered by method, norm and parameters."""
 
     listed: Sequence[Method]
-    # fusions with equal weights, for which better weights are searched
+    # fusions with equal weights, from which a search for better weights starts
     searched: Sequence[Method] = ()
     # the number of steps between a weight of 0 and a weight of 1 in a search
     steps: int = 0
@@ -129,7 +129,7 @@ def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, An
                 ".",
             )
     for expression in expressions:
-        # Its name is its alias, or else how it is written.
+        # The name of an expression is its alias, or else its text.
         plain = expression.meta.eq(expression.meta.undo_aliases())
         name = str(expression) if plain else expression.meta.output_name()
         definition = define_method(expression, name)
@@ -143,7 +143,7 @@ def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, An
 
 
 def _texts(option: str, value: object) -> list[str]:
-    """Return a list of names, each once; a single name is such a list."""
+    """Return the distinct names of an option that takes one name or several."""
     texts = _as_tuple(option, value)
     if not texts or not all(isinstance(text, str) for text in texts):
         raise OptionError(
@@ -168,7 +168,7 @@ def _check_grid(grid: Grid, varied: Sequence[tuple[Definition, Mapping[str, Any]
 
 
 def _numbers(name: str, values: object) -> list[Any]:
-    """Return the values of a parameter to try, each once."""
+    """Return the distinct values of a parameter to try."""
     numbers = _as_tuple("grid", values)
     if not numbers or not all(is_number(number) for number in numbers):
         raise OptionError(
@@ -178,9 +178,9 @@ def _numbers(name: str, values: object) -> list[Any]:
 
 
 def _all_weights(grid: Grid, runs: int, budget: int) -> tuple[list[Weights], int]:
-    """Return the weights to try, and the number of steps of a search for more, or 0.
+    """Return the lists of weights to try, and the number of steps of a search (0: no search).
 
-    If all weights exceed the budget, equal weights are returned, with which a search begins.
+    If there are more lists than the budget, return equal weights only, from which a search starts.
     """
     step = grid.get(WEIGHTS)
     if step is not None and not is_number(step):

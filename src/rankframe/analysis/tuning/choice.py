@@ -1,13 +1,13 @@
-"""Estimate the error of an out-of-fold value, including that of the choices in every fold.
+"""Estimate the error of an out-of-fold value, including the error of the choices in every fold.
 
 Each fold's choice depends on the other folds, and each fold takes part in the choices for the
-others: two candidates that seem apart by chance are chosen in all folds, or in none. So the values
-of queries are not independent, and their standard error is too small: with candidates that are
-equally good, intervals made of it cover 85% instead of 95 (`python -m benchmarks.tuning`).
+others. A candidate that seems better by chance therefore tends to be chosen in all folds. So the
+values of queries are not independent, and their plain standard error is too small: with candidates
+that are equally good, intervals from it cover 85% instead of 95% (`python -m benchmarks.tuning`).
 
-Here, choosing is repeated in bootstrap replicates in which the truth is known: the values of each
-candidate are centred within each fold, so that all are equally good, except those that are worse
-beyond doubt: these keep their distance from the best (Hansen 2005).
+This module repeats the choice in bootstrap replicates in which the truth is known. The values of
+each candidate are centred within each fold, which makes all candidates equally good. Candidates
+that are worse beyond doubt keep their distance from the best (Hansen 2005).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def draw_errors(
     """Return the error of an out-of-fold average in every replicate; NaN in folds of one query.
 
     Args:
-        options: the values in every query of each option to choose from.
-        allowed: by fold, the places of the options that may be chosen.
+        options: for each option to choose from, its values in every query.
+        allowed: for each fold, the indexes of the options that may be chosen.
         folds: the folds of the queries.
-        hashes: of the query ids.
+        hashes: hashes of the query ids.
         intervals: the number of replicates, and the seed.
         higher: whether higher values are better.
     """
@@ -76,9 +76,10 @@ def draw_errors(
 
 
 def _residuals(options: Sequence[Terms], folds: Folds, *, higher: bool) -> tuple[Floats, Floats]:
-    """Return what each query adds to the average of each option, and how much worse each option is.
+    """Return residuals (queries × options), and the deficit of each option to the best option.
 
-    An option that may be the best one is not worse at all.
+    A residual is the influence of a query on the option's average, positive if better. The deficit
+    of an option that may be the best is 0.
     """
     rows, sign = folds.complete, 1.0 if higher else -1.0
     above = np.stack([terms.above[rows] for terms in options], axis=1)

@@ -32,9 +32,9 @@ from rankframe.kernel.matching import match_documents
 from rankframe.kernel.ranking import DocumentRanks, rank_documents
 from rankframe.metrics.names import Metric
 
-# Rows of runs up to which stacked blocks are kept for further fusions.
+# The largest number of rows of runs for which stacked blocks are cached for further fusions.
 _KEPT_ROWS = 4_000_000
-# Bytes of ranks of fusions that are evaluated together.
+# A limit in bytes for the ranks of fusions that are evaluated together.
 _RANK_BYTES = 1 << 28
 
 
@@ -49,13 +49,13 @@ class JudgedBlock:
         # the number of each query in the judgments
         self.numbers = judgments.find(self.batch)
         matches = match_documents(self.batch, judgments, self.numbers)
-        assert matches is not None  # in a stack, each document is there once
+        assert matches is not None  # a stack has no duplicates
         order = np.argsort(matches.batch_rows)
-        # judged documents, and their rows in the judgments
+        # the judged documents of the stack, and their rows in the judgments
         self.rows, self.judged = matches.batch_rows[order], matches.index_rows[order]
 
     def rank(self, scores: Floats) -> DocumentRanks:
-        """Rank the judged documents by these scores; equal ones by doc_id, descending."""
+        """Return the ranks of the judged documents by score, then doc_id, both descending."""
         batch = replace(self.batch, numbers={SCORE: scores})
         return rank_documents(batch, self.rows, ties="doc_desc")
 
@@ -67,9 +67,9 @@ class Evaluator:
         runs: the runs that are fused.
         qrels: the judgments.
         metric: the metric to evaluate.
-        policies: as in `evaluate`.
-        weights: of the judged queries, in byte order, if the metric is averaged by them.
-        on_progress: called with a `Progress` on the way.
+        policies: the policies, as in `evaluate`.
+        weights: the weights of the judged queries, in byte order, for a weighted average.
+        on_progress: a callback, called with a `Progress` on the way.
         rank_bytes: a limit for the ranks of fusions that are evaluated together.
     """
 
@@ -105,7 +105,7 @@ class Evaluator:
     def _rank(self, methods: Sequence[Method], stage: str) -> list[RunMatches]:
         """Return the ranks of judged documents in each fusion."""
         tied = "tied_rank" in self._judged.plan.columns
-        # Fused documents are numbered from 1, even if runs keep their ranks.
+        # The ranks of fused documents have no gaps, even if runs keep their ranks.
         policies = replace(self._judged.policies, ranks="renumbered")
         matches = [RunMatches(self._judgments, policies, tied_rank=tied) for _ in methods]
         rows = 0

@@ -1,6 +1,6 @@
-"""Tables of a tuning, from values per query: intervals, choices by fold, tests out of fold.
+"""Compute the tables of a tuning from values per query: intervals, choices by fold, tests.
 
-Its ledger has what was counted, under which policies, and what makes it doubtful.
+The ledger of a tuning holds counts, policies and caveats.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ AGAINST_COLUMNS = (
     "p_value", "p_corrected", "significant", "improved", "effect_size", "wins", "ties", "losses",
     "queries",
 )  # fmt: skip
-# Systems that are tested: with values of what was chosen without each query, and plain RRF.
+# Systems that are tested: the tuned fusion and the best run, chosen without each query, plain RRF.
 TUNED, BEST_RUN, RRF = "tuned", "best_run", "rrf"
 HINDSIGHT = "best_run_of_all"
-# Items of a run's ledger: some are equal for all runs, the others are its own.
+# Items of a run's ledger: items that are equal for all runs, then items of each run.
 _SHARED = ("qrels_rows", "qrels_queries", "queries_without_relevant", "qrels_fingerprint",
            )  # fmt: skip
 _OWN = {"run_rows": "rows", "run_queries": "queries", "queries_missing": "queries_missing",
@@ -60,22 +60,22 @@ _OWN = {"run_rows": "rows", "run_queries": "queries", "queries_missing": "querie
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Hold trials, runs and plain RRF over the same queries."""
+    """Hold the values of trials, runs and plain RRF over the same queries; make tables of them."""
 
     metric: Metric
     queries: pl.Series
-    # complete are the queries for which all are defined
+    # a query is complete if all trials, runs and plain RRF are defined for it
     folds: Folds
     trials: Sequence[Trial]
     runs: Mapping[str, QueryValues]
     rrf: tuple[str, QueryValues]
     setup: Setup
-    # runs of which one is judged more than another, and their values over judged documents alone
+    # gaps between the judged shares of runs, and the runs' condensed values and bounds
     judged: tuple[Sequence[JudgedGap], pl.DataFrame | None] = ((), None)
 
     @cached_property
     def _averages(self) -> list[list[float]]:
-        """Return the averages of each candidate without each fold, then over all queries."""
+        """Return for each candidate its averages without each fold, then its average over all."""
         return [self.folds.averages(trial.values) for trial in self.trials]
 
     @cached_property
@@ -87,7 +87,7 @@ class Findings:
 
     @cached_property
     def _allowed(self) -> list[list[int]]:
-        """Return for each fold the candidates that may be chosen."""
+        """Return for each fold the indexes of the candidates that may be chosen."""
         return [
             [i for i, trial in enumerate(self.trials) if fold in trial.folds]
             for fold in range(self.folds.count)
@@ -95,7 +95,7 @@ class Findings:
 
     @cached_property
     def chosen(self) -> list[int]:
-        """Return for each fold the candidate that is best on all others."""
+        """Return for each fold the index of the candidate that is best on all other folds."""
         return [
             allowed[self._best([self._averages[i][fold] for i in allowed])]
             for fold, allowed in enumerate(self._allowed)
@@ -103,13 +103,13 @@ class Findings:
 
     @cached_property
     def chosen_runs(self) -> list[int]:
-        """Return for each fold the run that is best on all others."""
+        """Return for each fold the index of the run that is best on all other folds."""
         *by_fold, _ = zip(*self._run_averages, strict=True)
         return [self._best(averages) for averages in by_fold]
 
     @cached_property
     def order(self) -> list[int]:
-        """Order the candidates: the best over all queries first, equal ones as they came."""
+        """Return the indexes of the candidates, best over all queries first; the sort is stable."""
         averages = [averages[-1] for averages in self._averages]
         best, higher = self._best(averages), self.metric.higher_is_better
         worse = [-goodness(average, higher=higher) for average in averages]
@@ -165,8 +165,8 @@ class Findings:
     def against(self) -> pl.DataFrame:
         """Test the tuned fusion, out of fold, against the best single run and plain RRF.
 
-        Where folds do not agree on the best run, it is tested against the run that is best over all
-        queries, too: that is chosen in hindsight, which favours it.
+        If folds do not agree on the best run, the tuned fusion is also tested against the run that
+        is best over all queries. That run is chosen in hindsight, which favours the run.
         """
         names = list(self.runs)
         single = " or ".join(dict.fromkeys(names[i] for i in sorted(self.chosen_runs)))
@@ -199,14 +199,14 @@ class Findings:
         return table.with_columns(improved=improved).select(AGAINST_COLUMNS)
 
     def _value_row(self, values: AlignedValues, place: int) -> Row:
-        """Return the average of a candidate or a run, with its interval."""
+        """Return the columns value, ci_low and ci_high of a candidate or a run."""
         row = values.system_row(place, self.setup.intervals)
         return {name: row[name] for name in ("value", "ci_low", "ci_high")}
 
     def _interval(
         self, values: AlignedValues, pair: tuple[int, int], system: str, reference: Terms
     ) -> Row:
-        """Return the interval of a gain out of fold, with the error of choosing in every fold."""
+        """Return the interval of an out-of-fold difference, including the error of the choices."""
         difference, intervals = values.difference(*pair), self.setup.intervals
         if difference is None or intervals.ci is None:
             return {}
@@ -270,7 +270,7 @@ class Findings:
         fusing: FusionPolicies,
         against: pl.DataFrame,
     ) -> pl.DataFrame:
-        """Return the ledger: item, value, note. `against` are the tests."""
+        """Return the ledger: item, value, note. `against`: the table of tests."""
         ledgers = {
             name: [] if system.ledger is None else system.ledger.rows()  # allowed: few
             for name, system in systems.by_name.items()
@@ -325,7 +325,7 @@ class Findings:
         return hash_ids(self.queries)
 
     def _align(self, systems: Mapping[str, Terms]) -> AlignedValues:
-        """Align values over the queries that count, and draw their bootstrap."""
+        """Align values over the complete queries, and draw bootstrap replicates."""
         complete = self.folds.complete
         terms = {name: replace(terms, defined=complete) for name, terms in systems.items()}
         aligned = AlignedValues.from_terms(self.metric, terms)

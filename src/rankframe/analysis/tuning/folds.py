@@ -1,7 +1,7 @@
-"""Folds of queries, and the value of a choice on the queries that it was not made by.
+"""Split queries into folds, and compute out-of-fold values.
 
-For each fold, the fusion that is best on the other folds is applied to it: every query has the
-value of something that was chosen without it.
+For each fold, the fusion that is best on the other folds is applied to the fold. So each query has
+the value of a fusion that was chosen without the query.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from rankframe.engine.accumulator import Terms
 from rankframe.stats.bootstrap import Hashes, random_words
 from rankframe.stats.exact import Exact, exact_sum
 
-# What `folds` takes.
+# The valid values of the option `folds`.
 FOLDS = Check(lambda value: is_count(value) and value >= 2, "a whole number of at least 2")
-# Beyond all words that replicates are drawn from: folds and replicates have nothing in common.
+# An offset beyond all random words of replicates, so that folds and replicates are independent.
 _FAR = 1 << 40
 _ROUNDING = 1e-12  # more than the rounding error of an average
 
 
 def deal(hashes: Hashes, folds: int, seed: int) -> Ints:
-    """Return the number of each query's fold, by the hashes of their ids.
+    """Return the fold number of each query, drawn by the hashes of the query ids.
 
     Folds do not depend on the order of queries, and their sizes differ by one query at most.
 
@@ -48,25 +48,25 @@ def deal(hashes: Hashes, folds: int, seed: int) -> Ints:
 class QueryValues:
     """Hold the values of a fusion, or of a run, in every query.
 
-    A trained fusion has the values of what was trained without the fold of each query.
+    The value of a trained fusion in a query is that of the fusion trained without the query's fold.
     """
 
     terms: Terms
-    # only of a trained fusion, by fold: the values of what was trained without that fold as well
+    # for a trained fusion, by fold: its values if that fold is also left out of training
     without: tuple[Terms, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Hold the fold of each query; queries that are not complete do not count."""
+    """Hold the fold number of each query; queries that are not complete do not count."""
 
     numbers: Ints
     count: int
-    # whether everything is defined for the query
+    # for each query, whether all values that are compared are defined
     complete: Flags
 
     def limit_to(self, values: Sequence[QueryValues]) -> Folds:
-        """Leave out the queries for which any of these values is undefined."""
+        """Return folds in which queries with any undefined value are not complete."""
         defined = (terms.defined for v in values for terms in (v.terms, *(v.without or ())))
         return replace(self, complete=np.logical_and.reduce([self.complete, *defined]))
 
@@ -89,7 +89,7 @@ class Folds:
         return [int(inside.sum()) for inside in self._inside]
 
     def averages(self, values: QueryValues) -> list[float]:
-        """Return the average without each fold, then the average over all queries.
+        """Return for each fold the average over all other folds, then the average over all queries.
 
         An average over no query is NaN.
         """
@@ -109,7 +109,7 @@ class Folds:
         return _ratio(*_sums(values.terms, self._inside[fold]))
 
     def join(self, terms: Sequence[Terms]) -> Terms:
-        """Take the values of each fold's queries from the terms of that fold."""
+        """Return terms that take each query's values from the terms of its fold."""
         queries = np.arange(len(self.numbers))
 
         def pick(sides: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -127,9 +127,9 @@ class Folds:
 
 
 def best_of(averages: Sequence[float], *, higher: bool) -> int:
-    """Return the place of the best; averages that only rounding tells apart are equal.
+    """Return the index of the best average; the first one if several are equal.
 
-    The first of equal ones is the best. One that is NaN is worse than any.
+    Averages that differ by rounding errors only are equal. NaN is worse than any number.
 
     >>> best_of([0.1, math.nan, 0.3, 0.1 + 0.2], higher=True)
     2
@@ -148,7 +148,7 @@ def goodness(average: float, *, higher: bool) -> float:
 
 
 def _sums(terms: Terms, rows: Flags) -> tuple[Exact, Exact]:
-    """Return Σ above and Σ below over the queries at these rows that are defined."""
+    """Return Σ above and Σ below over those queries at these rows that are defined."""
     rows = rows & terms.defined
     below = (
         Exact.from_integer(int(rows.sum())) if terms.below is None else exact_sum(terms.below[rows])

@@ -1,4 +1,4 @@
-"""`Tuning`, the result of tuning fusions: how it is shown, written and used."""
+"""Define `Tuning`, the result of tuning fusions, with its display, files and use."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Tuning(Outcome):
     best: Mapping[str, Any]
     # the runs, in the order of weights
     names: tuple[str, ...]
-    # of the fusions
+    # the policies of the fusions
     policies: FusionPolicies
     # the names of the inputs
     inputs: Mapping[str, str]
@@ -120,7 +120,7 @@ class Tuning(Outcome):
     def headline(self) -> str:
         """Return the result in one sentence."""
         metric, single = self.metric, self.against.filter(pl.col("single"))
-        # The smallest gain over a run, if there are several.
+        # If several runs are tested, report the smallest gain.
         gains = single.sort("difference", descending=not metric.higher_is_better, nulls_last=True)
         row = gains.row(0, named=True)
         name, norm = self.candidates["fusion"][0], self.candidates["norm"][0]

@@ -1,4 +1,4 @@
-"""Try every candidate once; train what is trained without the folds that it must not see."""
+"""Evaluate every candidate once; train trained fusions without the folds they must not see."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rankframe.analysis.tuning.weights import (
     weights_of,
 )
 
-# The label of a fusion, and the name of its norm.
+# The key of a fusion: its label, and the name of its norm.
 Key: TypeAlias = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Hold a fusion that was tried, its values, and the folds for which it may be chosen.
+    """Hold a fusion that was evaluated, its values, and the folds for which it may be chosen.
 
-    A fusion may be chosen for the folds that did not help to find it.
+    A fusion may be chosen for a fold if it was listed, or found by a search without that fold.
     """
 
     method: Method
@@ -41,21 +41,21 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Try fusions, and hold their values in every query."""
+    """Evaluate fusions, and cache their values in every query."""
 
-    # of the runs
+    # the names of the runs
     names: Sequence[str]
     evaluator: Evaluator
     queries: pl.Series
     folds: Folds
-    # judges the runs, which trained fusions learn from
+    # a callback that judges the runs, for fusions that are trained
     judge: Callable[[], Sequence[JudgedRun]]
     budget: int
     seed: int
     values: dict[Key, QueryValues] = field(default_factory=dict)
 
     def run(self, candidates: Candidates, baseline: Method) -> list[Trial]:
-        """Try a baseline and all candidates, and search for weights that are not listed."""
+        """Evaluate a baseline and all candidates, listed or searched; return their trials."""
         self._evaluate([baseline, *candidates.listed])
         every_fold = frozenset(range(self.folds.count))
         found = [(method, every_fold) for method in candidates.listed]
@@ -72,7 +72,7 @@ class Trials:
         return self.values[_key(method)]
 
     def _evaluate(self, methods: Sequence[Method]) -> None:
-        """Evaluate the fusions that have no values yet."""
+        """Evaluate the fusions whose values are not cached yet."""
         new = {_key(method): method for method in methods if _key(method) not in self.values}
         plain = {key: method for key, method in new.items() if not method.definition.trained}
         terms = self.evaluator.evaluate(list(plain.values()))
@@ -82,10 +82,10 @@ class Trials:
                 self.values[key] = self._train(method)
 
     def _train(self, method: Method) -> QueryValues:
-        """Train a method without the fold of each query; and without every other fold as well.
+        """Evaluate a method, trained without each fold and without each pair of folds.
 
-        The method is then chosen for a fold by values that saw neither this fold nor the fold of
-        the query.
+        The value of a query comes from training without its fold. When a candidate is chosen for
+        another fold, the values come from training without both folds.
         """
         folds = range(self.folds.count)
         unseen = [frozenset(pair) for pair in combinations_with_replacement(folds, 2)]
@@ -104,7 +104,7 @@ class Trials:
     def _search(self, method: Method, steps: int) -> Iterator[tuple[Method, frozenset[int]]]:
         """Search for weights once without each fold, and once over all folds.
 
-        Yields each fusion that was evaluated, with the folds without which a search found it.
+        Yields each evaluated fusion, with the folds whose search (without the fold) visited it.
         """
         count, higher = self.folds.count, self.evaluator.metric.higher_is_better
         points = starting_points(len(self.names), steps, self.budget, self.seed)
@@ -139,6 +139,6 @@ def _key(method: Method) -> Key:
 def count_hits_without(
     unseen: Collection[int], runs: Sequence[JudgedRun], queries: pl.Series, folds: Folds
 ) -> list[Hits]:
-    """Return the hits of each run in the queries of all but the unseen folds."""
+    """Return the hits of each run in the queries of all folds except the unseen ones."""
     training_queries = queries.filter(pl.Series(~np.isin(folds.numbers, list(unseen))))
     return [run.count(training_queries) for run in runs]

@@ -46,12 +46,12 @@ from rankframe.io.memory import estimated_need, for_rows, limit_for, limit_of, s
 from rankframe.metrics.names import Metric, MetricLike, resolve
 from rankframe.stats.bootstrap import hash_ids
 
-# The fusion that every tuned fusion has to beat, besides the runs.
+# The fusion that a tuned fusion is tested against, besides the runs.
 PLAIN_RRF = "rrf(k=60)"
-# Bytes of a value at the peak, where intervals are computed: 32 were measured. Averages other than
-# the plain mean keep both sides of the ratio beside each value.
+# Peak memory per value in bytes, while intervals are computed: 32 bytes were measured. Averages
+# other than the plain mean also keep the numerator and the denominator of each value.
 _VALUE, _SIDES = 40, 16
-# The least shares of the room for rows that are left for the runs, and for ranks of fusions.
+# The minimum shares of the memory for rows: for the runs, and for the ranks of fusions.
 _FOR_RUNS, _FOR_RANKS = 0.2, 0.25
 
 
@@ -135,10 +135,10 @@ def tune(
     names = tuple(sources)
     plain_rrf = resolve_method(PLAIN_RRF, names)
     candidates = list_candidates(methods, norms, grid, names, budget=budget, folds=folds)
-    # A query that a run lacks is left out for all later, when it is known what each run lacks.
+    # Queries that a run lacks are left out later, when the gaps of all runs are known.
     missing = "error" if shared.missing == "error" else "zero"
     policies = replace(shared.each, missing=missing)
-    # Where memory is short, indexes of runs are not kept beside the runs.
+    # If memory is short, the indexes of runs are not kept in addition to the runs.
     again = max_memory is None
     systems = SystemInputs(
         {}, Runs(qrels, sources, policies, columns, max_memory, progress, again=again), [tuned_by],
@@ -220,9 +220,9 @@ def one_metric(metric: MetricLike) -> Metric:
 
 
 def count_values(candidates: Candidates, budget: int, folds: int) -> int:
-    """Return the largest number of values that a query has: one for each fusion.
+    """Return the maximum number of values per query: one for each fusion.
 
-    A trained fusion has another value for every fold.
+    A trained fusion has a further value for every fold.
     """
     listed = sum(1 + folds if method.definition.trained else 1 for method in candidates.listed)
     # All searches share the points that they start with, half of the budget.

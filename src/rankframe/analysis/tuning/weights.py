@@ -1,7 +1,7 @@
-"""Weights that add up to 1, in exact steps: listed, drawn at random, or searched for uphill.
+"""Make weights that add up to 1, in exact steps: all, random ones, or by hill climbing.
 
 A point is a list of whole numbers over a common denominator, so that no point is lost to rounding:
-for three runs in steps of 0.1 there are 66. Everything follows from the seed and the values.
+for three runs in steps of 0.1 there are 66. Searches are deterministic, given the seed and values.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from rankframe.core.options import is_number
 from rankframe.stats.bootstrap import random_words
 
 Name = TypeVar("Name")
-# Whole numbers, one a run, that add up to the denominator.
+# Whole numbers, one per run, that add up to the denominator.
 Point: TypeAlias = tuple[int, ...]
-# A search: it yields points to evaluate, is sent how good each is, and returns all its points.
+# A search: a generator that yields points to evaluate, is sent their scores, and returns all its
+# points.
 Climb: TypeAlias = Generator[list[Point], list[float], list[Point]]
 _CLOSE = 1e-9
 _MOST_STEPS = 1_000
-# The share of the budget that is drawn before anything is known.
+# The share of the budget for starting points, which are evaluated before the search climbs.
 _DRAWN = 0.5
-_FIRST_STEP = 0.25  # of all weight
+_FIRST_STEP = 0.25  # as a share of the total weight
 
 
 def denominator_of(step: object) -> int:
-    """Return how many steps of this size make 1; refuse one that does not divide 1.
+    """Return how many steps of this size make 1; refuse a step that does not divide 1.
 
     >>> denominator_of(0.05)
     20
@@ -47,7 +48,7 @@ def denominator_of(step: object) -> int:
 
 
 def simplex_size(runs: int, denominator: int) -> int:
-    """Return in how many ways steps of weight can be divided among runs.
+    """Return the number of points: the ways to divide `denominator` steps among runs.
 
     >>> simplex_size(3, 10)
     66
@@ -67,7 +68,7 @@ def simplex(runs: int, denominator: int) -> Iterator[Point]:
 
 
 def _between(bars: Sequence[int], places: int) -> Point:
-    """Return the point whose shares are the numbers of free places between the bars."""
+    """Return a point by stars and bars: each share is the number of places between two bars."""
     return tuple(after - before - 1 for before, after in pairwise((-1, *bars, places)))
 
 
@@ -93,7 +94,7 @@ def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
 
 
 def neighbours(point: Point, step: int) -> Iterator[Point]:
-    """Yield the points at which one run gives a share to another: `step` units, or all it has.
+    """Yield the points that move `step` units, or all there are, from one run to another.
 
     >>> list(neighbours((1, 3), 2))
     [(0, 4), (3, 1)]
@@ -108,7 +109,7 @@ def neighbours(point: Point, step: int) -> Iterator[Point]:
 
 
 def starting_points(runs: int, denominator: int, budget: int, seed: int) -> list[Point]:
-    """Return the points at which every search begins: corners, centre and random points."""
+    """Return the starting points of every search: corners, centre and random points."""
     count = min(max(int(budget * _DRAWN), runs + 1), simplex_size(runs, denominator))
     points = dict.fromkeys(corners_and_centre(runs, denominator))
     drawn = random_points(runs, denominator, seed)
@@ -118,9 +119,9 @@ def starting_points(runs: int, denominator: int, budget: int, seed: int) -> list
 
 
 def climb(points: Sequence[Point], denominator: int, budget: int) -> Climb:
-    """Search uphill from the best of these points, in steps that halve, within the budget.
+    """Search by hill climbing from the best of these points, halving the step, within the budget.
 
-    Of equally good points, the first is the best.
+    Of points with equal scores, the first one is the best.
     """
     scores = dict(zip(points, (yield list(points)), strict=True))
     best = max(scores, key=scores.__getitem__)
@@ -147,7 +148,7 @@ def climb_together(
     Args:
         climbs: the searches by name.
         evaluate: called with points, before `score` is called with any of them.
-        score: returns how good a point is to a search.
+        score: returns the score of a point in a search; higher is better.
     """
     requested = {name: next(search) for name, search in climbs.items()}
     visited: dict[Name, list[Point]] = {}
