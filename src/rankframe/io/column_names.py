@@ -61,7 +61,7 @@ _LISTS_AS_TEXT = (
 
 
 def _plain(names: Iterable[str]) -> frozenset[str]:
-    """Return the plain form of each name, and the same with an underscore in front."""
+    """Return the plain form of each name, also with an underscore in front."""
     plain = [plain_name(name) for name in names]
     return frozenset([*plain, *(f"_{name}" for name in plain)])
 

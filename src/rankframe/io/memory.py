@@ -35,8 +35,8 @@ _SAMPLE, _STRETCHES = 10_000, 10
 # An estimate from the first rows is good enough if the limit is `_PLENTY` times larger. If the
 # limit would be even with `_LONG` bytes of ids in each row, no rows are read.
 _PLENTY, _LONG = 8, 1000
-# Bytes that Python and polars take before any row is read; the same with the memory that they
-# retain from earlier rows; the smallest limit that was kept in tests.
+# Bytes that Python and polars take before any row is read; these bytes and the memory that is
+# retained from earlier rows; the smallest limit that was kept in tests.
 _LOADED, _BASE, _LEAST = 110_000_000, 150_000_000, 160_000_000
 # A partition with a very large query also has other queries: factor from the bytes of that query
 # to the bytes of its partition.

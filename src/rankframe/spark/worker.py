@@ -37,7 +37,7 @@ from rankframe.io.inputs import in_units
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The kinds of rows in an answer: values (mostly one row per query), sums to merge with those of
+# The kinds of rows in an answer: values (mostly one row per query), sums to merge with the sums of
 # other partitions, and problems.
 VALUES, SUMS, PROBLEM = 0, 1, 2
 # The column in the rows sent to executors that says which input a row is from.
