@@ -57,7 +57,7 @@ class SentSide(NamedTuple):
     role: str
     # the columns of the input
     columns: Sequence[str]
-    # what errors call the run that it is, where there are several runs
+    # the name of the run for errors, if there are several runs
     run: str = ""
 
 
@@ -127,7 +127,7 @@ def evaluate_partition(
 def run_part(frame: pl.DataFrame, unit: Any, run: str = "") -> InputTable:
     """Return a partition's rows of a run as an input, rolled up if documents belong to units.
 
-    `run`: what errors call the run, where there are several.
+    `run`: the name of the run for errors, if there are several runs.
     """
     part = part_of(frame, "run")
     with naming_the_run(run):

@@ -31,7 +31,7 @@ from rankframe.io.remote import explained, is_address
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _BATCH = 1 << 17  # rows: as many as polars reads at a time
-# Characters that may be in the first line of a text file of a format.
+# The first line of a text file in a format has one of these characters.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
 _STREAM = b"\xff\xff\xff\xff"  # of an Arrow stream; an Arrow file begins with "ARROW1"
 # polars raises this (a Rust panic) on some damaged files.
