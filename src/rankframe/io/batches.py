@@ -25,7 +25,7 @@ from rankframe.kernel import reading
 from rankframe.kernel.batch import HASHES, KEY, QUERY_HASH, hash_of_empty, hashed, numbers_of
 from rankframe.kernel.duplicates import deduplicate
 
-# The batches under way may take this many times the bytes that may be read at once.
+# The batches in memory at one time may take this many times the bytes that may be read ahead.
 _UNDER_WAY = 4
 _SAMPLE = 1_000
 _ADVICE = {
@@ -39,8 +39,8 @@ Engine: TypeAlias = Literal["in-memory", "streaming"]
 class Batches:
     """Read the rows of an input in order, in tables.
 
-    `frame` are its columns, ids in the form in which they are compared. `at_once`: how many bytes
-    of them may be read ahead; None: as many as polars likes.
+    `frame`: the columns of the input, with ids in the types in which they are compared.
+    `at_once`: the number of bytes that may be read ahead; None lets polars decide.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Batches:
         self._empty_doc = hash_of_empty(DOC, schema[DOC])
 
     def small(self) -> bool:
-        """Return whether the input has few rows, as far as is known without reading it."""
+        """Return whether the input has few rows, judged without reading all of them."""
         if self._at_once is not None or not self.scanned.is_countable:
             return False
         try:
@@ -64,7 +64,7 @@ class Batches:
             return False
 
     def budget(self) -> MemoryBudget:
-        """Return what the batches under way may take together.
+        """Return the budget, in bytes, that all batches in memory share.
 
         The reader must acquire the bytes of each batch before it hands the batch to a thread, and
         the thread must release them: this keeps the memory limit whichever of the two is faster.
@@ -72,11 +72,10 @@ class Batches:
         return MemoryBudget(None if self._at_once is None else _UNDER_WAY * self._at_once)
 
     def read(self, rows: int, threads: int = 1) -> Iterator[pl.DataFrame]:
-        """Read all rows with hashes, not checked yet, in tables of at most `rows` rows.
+        """Yield all rows with hashes, not checked yet, in tables of at most `rows` rows.
 
-        They are cut from the tables as they are read, small ones put together: nothing is copied
-        where these are large. Within a limit they are small enough for each of so many threads to
-        have one within the budget.
+        Large tables from the reader are sliced without a copy; small tables are concatenated. With
+        a memory limit, tables are small enough that `threads` of them fit into the budget.
         """
         small: list[pl.DataFrame] = []
         waiting = 0
@@ -96,9 +95,9 @@ class Batches:
             yield pl.concat(small, rechunk=True)
 
     def _tables(self, threads: int = 1) -> Iterator[pl.DataFrame]:
-        """Read tables as polars does, as a rule a row group at a time; or in steps."""
+        """Yield tables as polars reads them (mostly row groups) or, with a limit, in slices."""
         hashes, at_once = hashed(self._frame), self._at_once
-        if at_once is not None:  # a batch for each thread, one that waits, one that is read
+        if at_once is not None:  # a batch per thread, one in the queue, one being read
             at_once = min(at_once, _UNDER_WAY * at_once // (threads + 2))
         side, nothing = self.scanned, True
         with side.explained():
@@ -112,7 +111,7 @@ class Batches:
         _check_count(side, 0 if nothing else 1)
 
     def beginning(self, rows: int) -> pl.DataFrame:
-        """Read the first rows with hashes; none where that means to read more."""
+        """Return the first rows with hashes; no rows if polars would have to read more of them."""
         first_rows = self._frame.head(rows if self.scanned.seekable else 0)
         try:
             return hashed(first_rows).collect(engine="in-memory")
@@ -139,13 +138,13 @@ class Batches:
         return Batches(self.scanned, frame.lazy())
 
     def check(self, table: pl.DataFrame) -> None:
-        """Refuse the input if a row of this table breaks a rule, and say so of the whole."""
+        """Refuse the input if a row of this table breaks a rule; the error counts all such rows."""
         if self._looks_clean(table):
             return
         rows, side = _as_checked(table), self.scanned
         if first_broken(rows)[1] is None:
             return
-        # If the whole cannot be read again, or has changed, the error is that of these rows.
+        # If the input cannot be read again, or has changed, the error counts only these rows.
         with suppress(OSError, pl.exceptions.PolarsError):
             _check_side(side, side.frame, engine="streaming")
         _check_side(side, rows)
@@ -156,11 +155,11 @@ class Batches:
             load_unique(self.scanned)
 
     def _looks_clean(self, batch: pl.DataFrame) -> bool:
-        """Return whether no row can break a rule, as far as is quickly seen."""
+        """Return True if a quick check shows that no row breaks a rule, else False."""
         numbers = numbers_of(batch)
         if any(batch[name].null_count() for name in (QUERY, DOC, *numbers)):
             return False
-        with np.errstate(over="ignore", invalid="ignore"):  # large numbers: looked at below
+        with np.errstate(over="ignore", invalid="ignore"):  # large numbers are checked below
             for name in numbers:
                 if not np.isfinite(batch[name].to_numpy().sum()):
                     return False
@@ -302,7 +301,7 @@ def first_broken(frame: pl.LazyFrame, *, engine: Engine = "in-memory") -> tuple[
 
 
 def some_ids(left: InputTable, right: InputTable, key: str) -> tuple[list[str], list[str]]:
-    """Return a few ids of each of two inputs; documents of queries that both have."""
+    """Return a few ids of each of two inputs; for documents, of queries that both inputs have."""
     examples = []
     for side, other in ((left, right), (right, left)):
         rows = side.frame
@@ -314,5 +313,5 @@ def some_ids(left: InputTable, right: InputTable, key: str) -> tuple[list[str], 
 
 
 def quoted_keys(row: Mapping[str, object], column: str) -> list[str]:
-    """Return the ids of a row in quotes, except the one with the problem."""
+    """Return the ids of a row in quotes, except the id in `column`, which has the problem."""
     return [f"{key} {row[key]!r}" for key in (QUERY, DOC) if key in row and key != column]

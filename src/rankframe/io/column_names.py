@@ -1,9 +1,10 @@
 """Find our columns in an input: by the names in `columns=`, or by the usual names.
 
 Names are compared without case, dashes, underscores and blanks: `Query-ID` is `query_id`. A name
-for one side (`{"run": {"doc_id": "_id"}}`) must be a column of it; a name for no side in particular
-(`{"doc_id": "_id"}`) is used on the sides that have the column, and one of them must. A name with
-dots, `meta.id`, stands for a field of a struct. Documents may also be in lists, a row per query.
+for one side (`{"run": {"doc_id": "_id"}}`) must be a column of that side. A name for no side in
+particular (`{"doc_id": "_id"}`) is used on all sides that have the column; at least one side must
+have it. A name with dots, `meta.id`, stands for a field of a struct. Documents may also be in
+lists, with one row per query.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from rankframe.core.vocabulary import Vocabulary
 # {"query_id": "user_id"}, or such a mapping for each side: {"qrels": {…}, "run": {…}}.
 Columns: TypeAlias = Mapping[str, Any]
 
-# The sides of a mapping: of an evaluation, and of two rankings.
+# The keys of a mapping by side: for an evaluation, and for a comparison of two rankings.
 SIDES: Final = ("qrels", "run", "queries", "train", "items", "catalogue", "reference")
 RANKINGS: Final = ("a", "b")
 
@@ -60,14 +61,14 @@ _LISTS_AS_TEXT = (
 
 
 def _plain(names: Iterable[str]) -> frozenset[str]:
-    """Return the plain names of columns, also with an underscore in front."""
+    """Return the plain form of each name, also with an underscore in front."""
     plain = [plain_name(name) for name in names]
     return frozenset([*plain, *(f"_{name}" for name in plain)])
 
 
-# Plain names of columns, in groups: the first group that any column belongs to counts. Our own name
-# is without an underscore in front: `_score` comes from the program that wrote the file, beside
-# which people have their own.
+# Plain names of columns, in groups: the first group that matches any column is used. Our own name
+# has no underscore in front: a program that writes files adds `_score`, and a file may also have a
+# column `score` that its owner added.
 _GROUPS = {
     column: (
         frozenset([plain_name(column)]),
@@ -77,7 +78,7 @@ _GROUPS = {
     for column, synonyms in SYNONYMS.items()
 }
 _ANY = {column: frozenset().union(*groups) for column, groups in _GROUPS.items()}
-# Plain names of columns of lists: for any side, and for the documents of one side.
+# Plain names of list columns: for both roles, and for the documents of one role only.
 _LISTS = {column: _plain(names) for column, names in LIST_SYNONYMS.items()}
 _LISTS_OF: dict[Role | None, frozenset[str]] = {
     role: _plain(names) for role, names in LIST_SYNONYMS_OF.items()
@@ -101,7 +102,7 @@ class Requested(NamedTuple):
 
     Attributes:
         names: our column → its name.
-        shared: the columns that are named for no side in particular.
+        shared: our columns whose names were given for no side in particular.
     """
 
     names: Mapping[str, str]
@@ -125,7 +126,7 @@ class Requested(NamedTuple):
 
 
 def _check_names(columns: object, sides: Sequence[str]) -> dict[str, str]:
-    """Return a mapping from our columns to names; refuse anything else."""
+    """Check that a value maps our columns to names, and return it; refuse anything else."""
     if not isinstance(columns, Mapping):
         raise ColumnMappingError.kind(columns)
     for key, value in columns.items():
@@ -174,8 +175,8 @@ class InputNames:
 
     Attributes:
         schema: the names and types of the columns.
-        struct: the list of structs that was replaced.
-        fields: the fields that replaced it.
+        struct: the column with the list of structs that was replaced; None without one.
+        fields: the fields that replaced that column.
         plain: column → its plain name.
         lists: the columns of lists.
     """
@@ -195,7 +196,7 @@ class InputNames:
                 self.lists.append(name)
 
     def found_as(self, name: str) -> str:
-        """Return the column of the table that a column is, or is inside."""
+        """Return the table's own column: `name` itself, or the list of structs with this field."""
         return self.struct if self.struct is not None and name in self.fields else name
 
     def called(
@@ -204,7 +205,7 @@ class InputNames:
         among: Iterable[str] | None = None,
         without: Collection[str] = (),
     ) -> list[str]:
-        """Return the columns with a plain name of the first group that any of them has."""
+        """Return the columns whose plain names are in the first group that matches any column."""
         columns = self.schema if among is None else list(among)
         for plain_names in groups:
             matching = [n for n in columns if self.plain[n] in plain_names and n not in without]
@@ -221,7 +222,7 @@ class InputNames:
         return [name for name in self.lists if (_inner(self.schema[name]) == pl.Boolean) is flags]
 
     def candidates(self, column: str, role: Role, taken: Collection[str] = ()) -> list[str]:
-        """Return the columns that have our name, or else a synonym, or a name for lists."""
+        """Return the columns with our name; without any, those with a synonym or a list's name."""
         columns = self.called(*_GROUPS[column], without=taken)
         if not columns and self.lists:
             if column == DOC:
@@ -249,7 +250,7 @@ class InputNames:
             return self
         plain = [name for name in self.schema if name not in structs]
         if not any(doc_name in names for names in (plain, structs, *structs.values())):
-            doc_name = None  # another side may have it
+            doc_name = None  # another side may have this column
         lists = [name for name in self.lists if name in plain]
         if doc_name in plain or (
             doc_name is None
@@ -271,19 +272,19 @@ class InputNames:
 
 
 def _inner(kind: pl.DataType) -> Any:
-    """Return the type of the elements of lists; None of any other type."""
+    """Return the element type of a list or array type; None for any other type."""
     return kind.inner if isinstance(kind, pl.List | pl.Array) else None
 
 
 def guess_role(names: InputNames, columns: Columns | None, ranking: str | None = None) -> Role:
     """Tell judgments from runs by their columns.
 
-    Judgments have a grade, and neither score nor rank, or lists that are called relevant.
+    Judgments have either a grade without score and rank, or list columns named as relevant.
 
     Args:
         names: the columns.
         columns: the mapping that the user gave.
-        ranking: which of two rankings this is; then only a grade makes it judgments.
+        ranking: "a" or "b" for one of two rankings, which is judgments only if it has a grade.
     """
     qrels, run = (Requested.from_mapping(columns, ranking or role) for role in ("qrels", "run"))
     names = names.flattened(None, qrels.names.get(DOC), "input")
@@ -293,7 +294,7 @@ def guess_role(names: InputNames, columns: Columns | None, ranking: str | None =
         named = name is not None and (column not in requested.shared or names.like(name))
         return bool(named or names.candidates(column, "qrels"))
 
-    # Lists are called relevant documents, and none retrieved documents.
+    # A list column is named as relevant documents, and none as retrieved documents.
     relevant = names.called(_LISTS_OF["qrels"], among=names.id_lists())
     relevant = relevant and not names.called(_RETRIEVED)
     graded = (relevant and ranking is None and DOC not in run.names) or has(RELEVANCE, qrels)
@@ -327,7 +328,7 @@ def find_columns(
         if column in named:
             mapping[column] = named[column]
             continue
-        # A distance is a score, and is looked for only if nothing else orders the run.
+        # A distance counts as a score, and is searched for only if nothing else orders the run.
         if (column == SCORE and DISTANCE in named) or (
             column == DISTANCE and (SCORE in mapping or RANK in mapping)
         ):
@@ -391,7 +392,7 @@ def _find_requested(
 
 
 def _lists_as_text(names: InputNames, role: Role) -> list[str]:
-    """Return the columns of text that have a name for lists of documents, as in CSV."""
+    """Return the text columns with a name for lists of documents: in CSV, lists are text."""
     texts = [name for name, kind in names.schema.items() if kind == pl.String]
     return names.called(*_DOCUMENTS[role], among=texts)
 
@@ -399,7 +400,7 @@ def _lists_as_text(names: InputNames, role: Role) -> list[str]:
 def _all_relevant(names: InputNames, doc: str) -> bool:
     """Return whether a column holds lists of relevant documents without grades.
 
-    That is not so if the table looks like a run, which has scores or ranks.
+    Return False if the table looks like a run, which has scores or ranks.
     """
     if doc not in names.lists:
         return False
@@ -410,7 +411,7 @@ def _all_relevant(names: InputNames, doc: str) -> bool:
 def vocabulary_of(query: str, doc: str) -> Vocabulary:
     """Return the words for an input, from the names of its columns of ids.
 
-    What users get are items, unless the name of its column says otherwise.
+    The documents of users are called items, unless the name of their column says otherwise.
 
     >>> str(vocabulary_of("userId", "movieId")), str(vocabulary_of("qid", "docno"))
     ('users and items', 'queries and documents')
@@ -421,7 +422,7 @@ def vocabulary_of(query: str, doc: str) -> Vocabulary:
 
 
 def first_called(names: Sequence[str], columns: Collection[str]) -> str | None:
-    """Return the column that has the first of some names that any column has.
+    """Return the column that matches the earliest of `names`; None if no column matches.
 
     >>> first_called(["unit", "parent_id"], ["Doc ID", "Parent-ID"])
     'Parent-ID'

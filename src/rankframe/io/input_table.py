@@ -1,4 +1,4 @@
-"""An opened input: a lazy table whose columns were found, and its rows under our names."""
+"""Hold an opened input: a lazy table, the mapping of its columns, and its rows under our names."""
 
 from __future__ import annotations
 
@@ -36,26 +36,27 @@ _WHOLE = {
     *(pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64()),
     *(pl.UInt8(), pl.UInt16(), pl.UInt32()),
 }
-# Rows of the first table, whose size is not known yet, and bounds of the rows of later ones.
+# Rows of the first table, read before the bytes per row are known; least and most rows of later
+# tables.
 _FIRST, _FEWEST, _MOST = 1 << 12, 1 << 10, 1 << 17
 # The smallest size that a row is assumed to have: later ids may be longer.
 _ROW_BYTES = 256
 # Rows of the tables that lists are unrolled into: about as many as polars reads at a time.
 _ROWS = 1 << 17
-_SAMPLE = 10_000  # lists by whose lengths all are estimated
-_AT_ONCE = 32  # of a limit of memory, what is read at once: one part of so many
+_SAMPLE = 10_000  # lists whose lengths serve to estimate the number of all rows
+_AT_ONCE = 32  # the memory limit divided by this is the size of one read
 _ROW = "_row"
 
 
 def in_steps(frame: pl.LazyFrame, at_once: int, *, seekable: bool) -> Iterator[pl.DataFrame]:
     """Yield all rows in order, in tables of about `at_once` bytes.
 
-    Left to itself, polars decodes far ahead of the consumer of its batches: several row groups on
-    every core. Slices of a table that can be read anywhere are decoded alone. (Of 2M rows with long
-    ids, in Parquet: 220 MB and 0.4 CPU seconds left to itself, 100 MB and 0.3 seconds in slices,
-    each with 45 MB that polars takes without any.)
+    By default, polars decodes far ahead of the consumer of its batches: several row groups on
+    every core. A slice of a seekable table is decoded alone. (2M rows with long ids, in Parquet:
+    220 MB and 0.4 CPU seconds by default, 100 MB and 0.3 seconds in slices; both include 45 MB that
+    polars takes without any rows.)
 
-    `seekable`: any slice can be read without reading those before; where that is not so, polars
+    `seekable`: whether any slice can be read without reading the rows before it. If not, polars
     decides how much is read ahead.
     """
     if not seekable:
@@ -80,13 +81,13 @@ def lists_of(
     role: str,
     limit: int | None = None,
 ) -> Lists:
-    """Return the lists to unroll in a table whose documents are in lists.
+    """Return the `Lists` of a table with documents in list columns, which unrolls them into rows.
 
-    `limit`: how many bytes the work may take, if any slice of the table can be read alone.
+    `limit`: how many bytes unrolling may take; only if any slice of the table can be read alone.
     """
     doc = mapping[DOC]
     numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
-    # A group may be that of all documents in the list.
+    # A group column may hold one value for all documents in the list.
     for name in (SUBTOPIC, SUBTOPIC_WEIGHT):
         if numbers.get(name, doc) not in flat.lists:
             del numbers[name]
@@ -101,7 +102,7 @@ def lists_of(
 
 @dataclass(frozen=True)
 class Lists:
-    """Hold a table with one row per query."""
+    """Hold a table with one row per query and documents in lists, and unroll the lists."""
 
     frame: pl.LazyFrame
     flat: InputNames
@@ -109,14 +110,14 @@ class Lists:
     # the columns that are unrolled together, the documents first
     columns: tuple[str, ...]
     role: str
-    # the order of the documents is that of their list
+    # whether documents are ranked in the order of their list
     ordered: bool
-    # how many bytes the work may take; None: nobody said, or it is read as polars likes
+    # how many bytes unrolling may take; None: no limit, or polars decides how much is read
     limit: int | None
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        """Return the columns once lists are unrolled."""
+        """Return the names and types of the columns after lists are unrolled."""
         schema = self.frame.collect_schema()
         return {
             name: kind.inner  # pyright: ignore[reportAttributeAccessIssue] (a list has one)
@@ -138,7 +139,7 @@ class Lists:
         return round(lists * (first or 0))
 
     def _source(self, names: Sequence[str]) -> list[pl.Expr]:
-        """Return the columns of the table that hold these columns, each list as a List."""
+        """Return expressions for the table's columns that hold `names`; arrays become lists."""
         schema = self.frame.collect_schema()
         return [
             pl.col(name).arr.to_list() if isinstance(schema[name], pl.Array) else pl.col(name)
@@ -161,7 +162,8 @@ class Lists:
         watched = [self.query] if self.ordered and rows is None else []
         frame = self.frame.select(self._source([*lists, *selected, *watched]))
         queries: list[pl.Series] = []
-        # Most lists hold something: so many hold as many rows, or else more are read.
+        # Most lists are not empty: `limit` lists mostly have at least `limit` rows, or else more
+        # are read.
         for part in [frame] if rows is None else [frame.head(rows), frame.slice(rows)]:
             for table in self._slices(part):
                 if watched:
@@ -179,14 +181,14 @@ class Lists:
         return in_steps(frame, self.limit // _AT_ONCE, seekable=True)
 
     def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield a row for each element, in tables of about as many rows as other inputs have."""
+        """Yield tables with a row for each element, of about `_ROWS` rows."""
         sources = list(dict.fromkeys(map(self.flat.found_as, lists)))
         lengths = [table[name].list.len().fill_null(0).to_numpy() for name in sources]
         if any(not np.array_equal(lengths[0], length) for length in lengths[1:]):
             self._refuse_unequal()
         ends = np.cumsum(lengths[0], dtype=np.int64)
         most_rows = _ROWS
-        if self.limit is not None:  # the slice is small, and may be larger once it is unrolled
+        if self.limit is not None:  # the slice is small, but unrolled it may be large
             most_rows = min(_ROWS, self.limit // _AT_ONCE // _ROW_BYTES + 1)
         full = np.arange(most_rows, ends[-1] if len(ends) else 0, most_rows)
         cuts = np.searchsorted(ends, full) + 1
@@ -243,13 +245,13 @@ class InputTable:
         mapping: our column → the column of `raw`.
         seekable: whether a slice of the rows can be read without reading those before it.
         distance: whether the score is a distance, which is negated as it is read.
-        ordered: what orders a run, in words.
+        ordered: what orders a run, in words for the ledger.
         unused: the columns of a run that are not used.
         shared_columns: our columns that `columns=` names for no input in particular → whether they
             are here.
         grade: the grade of every row, if there is no column of grades.
-        part: whether these are some rows of an input, so that there may be none.
-        cache: results that are kept for further work on the same rows, if these are in memory.
+        part: whether these rows are a part of an input, which may be empty.
+        cache: results that later work on the same rows reuses, if the rows are in memory.
         files: the temporary files with the rows, which live as long as this object.
         rows: how many rows there are, if they are in memory.
         limit: how many bytes may be in memory at once; None without a limit.
@@ -258,8 +260,8 @@ class InputTable:
         lists: the lists that are unrolled into rows.
         numbered: whether row numbers mean anything to the owner of the input.
         in_units: whether documents were rolled up.
-        before: the input before that.
-        excluded: counts the rows that were dropped because the query has had the document.
+        before: the input before documents were rolled up; None if they were not.
+        excluded: counts the rows that were dropped because the query has the document in train.
         vocabulary: what texts call queries and documents, by the names of their columns.
     """
 
@@ -289,7 +291,7 @@ class InputTable:
 
     @property
     def frame(self) -> pl.LazyFrame:
-        """Only our columns, under our names: ids as strings, numbers as Float64."""
+        """Return our columns only, under our names: ids as strings, numbers as Float64."""
         return self.with_ids({})
 
     def with_ids(self, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
@@ -309,7 +311,7 @@ class InputTable:
         return self.raw.select(columns)
 
     def changed(self, raw: pl.LazyFrame) -> InputTable:
-        """Return the input with other rows."""
+        """Return a copy of the input with `raw` as its rows."""
         return replace(self, raw=raw, rows=None, lists=None, before=None)
 
     def count(self, *, estimated: bool = False) -> int:
@@ -332,14 +334,14 @@ class InputTable:
 
     @cached_property
     def _counts(self) -> dict[bool, int]:
-        """Return the numbers of rows that were counted: whether estimated → rows."""
+        """Return the cached row counts: key True for an estimate, False for an exact count."""
         return {}
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise what fails while rows are read as an error that names the input.
+        """Turn any failure inside the block, which reads rows, into an error that names the input.
 
-        If a text stands where a number should be, the error quotes it.
+        If a column of numbers holds text, the error quotes the text.
         """
         try:
             yield
@@ -373,7 +375,7 @@ def part_of(frame: pl.DataFrame, role: Role | Side) -> InputTable:
 
 
 def comparable(*tables: InputTable) -> list[pl.LazyFrame]:
-    """Return the columns of several inputs, with ids in types in which equal ids are equal.
+    """Return the frames of several inputs, with ids in common types so that ids can be compared.
 
     Whole numbers stay numbers, and categories stay categories, if all inputs have them; else ids
     are strings.

@@ -53,14 +53,14 @@ from rankframe.io.python_objects import ranking_by_query, read_texts
 from rankframe.io.queries import Attributes
 from rankframe.io.scratch import KeptFolder, room_for
 
-# Bytes that a row takes where seen documents are dropped, and the share of the memory for rows
-# that interactions may take beside the evaluation; with more, they are written into partitions.
+# Bytes that a row takes in the anti-join with train, and the share of the memory for rows that
+# train may take beside the evaluation; a larger train is written into partitions.
 _SEEN_BYTES, _SEEN_SHARE = 120, 0.25
 _ROW_GROUP = 1 << 17
 COUNT: Final = "count"
 _COUNTS: Final = ("count", "counts")
 _UNIT: Final = "unit"
-# Names of the columns of a table of units; the first that is there counts.
+# Names of the columns of a table of units; the first name that matches a column is used.
 _UNITS: Final = ("unit", "unit_id", "parent", "parent_id", "parent_doc_id", "page_id", "source_id")
 _CHUNKS: Final = ("chunk_id", "passage_id", "chunk", "passage", "segment_id")
 _DOCUMENTS: Final = (DOC, *(name for name in SYNONYMS[DOC] if name not in LATE_SYNONYMS))
@@ -87,7 +87,7 @@ def open_judgments(
 def open_run(
     source: Source, policies: Policies, columns: Columns | None = None, *, limit: int | None = None
 ) -> InputTable:
-    """Open a run as the policies say: its order, its roll-up, and without seen documents."""
+    """Open a run and apply the policies: order it, roll it up, and drop documents in train."""
     run = open_table(
         source, "run", columns, order=policies.order, ranks=policies.ranks, limit=limit
     )
@@ -118,7 +118,7 @@ def open_ranking(
     table = open_table(source, None, columns, order=order, called=called, limit=limit)
     if RELEVANCE not in table.mapping:
         return table
-    # A ranking has no subtopics: a document that has several is there twice.
+    # A ranking has no subtopics: a document with several subtopics would be in it twice.
     mapping = {
         SCORE if column == RELEVANCE else column: name
         for column, name in table.mapping.items()
@@ -132,7 +132,8 @@ def refuse_absent_columns(
 ) -> None:
     """Refuse columns that were named for no input in particular and that no input has.
 
-    Call this when all inputs are open. `queries`: the frame of queries, or what was read of it.
+    Call this when all inputs are open. `queries`: the frame of queries, or the attributes read
+    from it.
     """
     tables = inputs if queries is None else (*inputs, queries)
     for column, name in (columns or {}).items():
@@ -173,7 +174,7 @@ def find_train(
         return source
     try:
         train = open_table(source, "qrels", columns, called="train", limit=limit)
-    except MissingColumnError:  # of grades, which are not needed; or another, which fails again
+    except MissingColumnError:  # grades are not needed; any other missing column fails again
         train = open_table(source, "qrels", columns, called="train", limit=limit, relevance=1.0)
     raw, schema = train.raw, train.raw.collect_schema()
     free = [name for name in schema if name not in train.mapping.values()]
@@ -196,7 +197,7 @@ def without_seen(run: InputTable, train: InputTable) -> InputTable:
     )
     if in_memory:
         frame = _drop_pairs(run.frame, train.frame)
-    else:  # rows are then in order of the partitions, and have lost their numbers
+    else:  # rows are then in the order of the partitions, and row numbers mean nothing
         files, numbered = KeptFolder(), False
         frame = _drop_seen_on_disk(run, train, files.path)
     rest = replace(
@@ -217,7 +218,7 @@ def _drop_pairs(rows: pl.LazyFrame, pairs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _drop_seen_on_disk(run: InputTable, train: InputTable, folder: Path) -> pl.LazyFrame:
-    """Write the rows of a run that train lacks into a folder, one partition at a time."""
+    """Write the rows of a run whose pairs are not in train into a folder, by partition; scan it."""
     limit = shared_limit((run, train))
     need = sum(estimated_need(side, _SEEN_BYTES, limit) for side in (run, train))
     partitions, ahead = partitions_for(need, limit), bytes_at_once(run, train)
@@ -243,7 +244,7 @@ def refuse_counts(rows: int, example: float | None) -> None:
 
 
 def in_units(run: InputTable, unit: Any) -> InputTable:
-    """Rename the documents of a run to their units, unless that was done before."""
+    """Roll up a run: rename its documents to their units. A run in units is returned as it is."""
     if run.in_units:
         return run
     frame, seekable = run.frame, run.seekable
@@ -302,7 +303,7 @@ def units_of(unit: Any, limit: int | None = None) -> pl.DataFrame:
 
 
 def _columns(names: Sequence[str]) -> tuple[str, str]:
-    """Find the column of the documents as retrieved, and that of their units."""
+    """Return the names of two columns: the documents as retrieved, and the units of these."""
     unit = first_called(_UNITS, names)
     key = first_called((*_CHUNKS, *_DOCUMENTS), [name for name in names if name != unit])
     if unit is None and key is not None and first_called(_CHUNKS, [key]) is not None:
@@ -316,7 +317,7 @@ def _columns(names: Sequence[str]) -> tuple[str, str]:
 
 
 def _checked(unit: pl.Expr) -> pl.Expr:
-    """Return an expression over doc_id that has a unit for each row; refuse any other."""
+    """Return a unit expression after checks: it must use doc_id only, with a value for each row."""
     roots, problem = sorted(set(unit.meta.root_names())), ""
     try:
         if roots != [DOC]:

@@ -1,4 +1,4 @@
-"""Ranked lists of Python objects → judgments and a run."""
+"""Convert Python lists and matrices of ranked elements to judgments and a run."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def from_lists(
         query = repeat(owners, count_each(sets))
         rows = pl.DataFrame({QUERY: query, DOC: in_truth, RELEVANCE: _grades(sets)})
         truth, has_truth = _unique(rows), names.is_in(owners.implode()).to_numpy()
-    # Elements of a list that has a truth and that are not in it are judged not relevant.
+    # An element outside the ground truth of its list gets grade 0, if the list has a ground truth.
     judged = np.repeat(has_truth, lengths)
     relevant = run.with_row_index("row").join(truth, on=[QUERY, DOC], how="semi")["row"]
     listed = elements.filter(pl.Series(judged))
@@ -104,7 +104,7 @@ def from_lists(
     qrels = pl.concat([truth, rest.with_columns(pl.lit(0.0).alias(RELEVANCE))])
     empty = names.filter(pl.Series(lengths == 0)).to_frame()
     blank = empty.join(qrels, on=QUERY, how="anti", maintain_order="left")
-    if blank.height:  # it cannot be in the average
+    if blank.height:  # an empty list cannot be in the average
         raise RankframeError(
             f"{blank.height:,} of {len(names):,} ranked lists have neither elements nor a truth of "
             f"their own, e.g. list {blank[QUERY][0]!r}: they cannot be evaluated. Leave them out."
@@ -228,7 +228,7 @@ def _scores(scores: Any, keys: Sequence[Any], lengths: NDArray[np.int64]) -> pl.
 
 
 def _grades(sets: Iterable[Any]) -> NDArray[np.float64]:
-    """Return the grade of each relevant element: that in its dict, or 1 in a set."""
+    """Return the grades of the elements of all sets: the value in a dict, or 1 in a set."""
     grades = (
         members.values() if isinstance(members, Mapping) else [1.0] * len(members)
         for members in sets
@@ -248,7 +248,7 @@ def _is_list(value: object) -> bool:
 
 
 def _refuse_sets(values: Iterable[Any], what: str, kind: str) -> None:
-    """Refuse sets where the order counts: it changes from one start of Python to the next."""
+    """Refuse sets where order matters: the order of a set differs between Python processes."""
     if bad := [value for value in values if isinstance(value, set | frozenset)]:
         raise OptionError(
             f"{what}: {len(bad):,} of its lists are sets, e.g. {shown(bad[0])}, which have "
@@ -320,7 +320,7 @@ def from_relevance(
 
 
 def _grade_rows(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.float64]]:
-    """Return the names of the queries, the number of grades of each, and all grades."""
+    """Return the names of the queries, the number of grades of each query, and all grades."""
     names = None
     if isinstance(rows, Mapping):
         names = read_queries(rows, "rows")
@@ -474,11 +474,11 @@ def _matrix(values: Any, what: str) -> NDArray[Any]:
 
 
 def _ids(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return ids as whole numbers or text, and which cells have an id."""
+    """Return ids as whole numbers or text, and a mask of the cells that have an id."""
     kind = matrix.dtype.kind
     if kind == "i":
         return matrix, matrix != -1
-    if kind == "u":  # where -1 is the largest number
+    if kind == "u":  # unsigned: -1 became the largest number
         return matrix, matrix != np.iinfo(matrix.dtype).max
     if kind == "f":
         present = ~(np.isnan(matrix) | (matrix == -1))

@@ -1,4 +1,4 @@
-"""Memory: the need of an evaluation, what is available, and sizes as people write them."""
+"""Estimate the memory that an evaluation needs, read how much is available, and parse sizes."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
 
 _INLINE = 12  # bytes of a string that lives inside its column
-# Of the memory that is free, what an evaluation may take unasked; of what the rows of a limit may
-# take, a piece.
+# The default limit as a share of the available memory; a partition as a share of the memory that a
+# limit leaves for rows.
 _SHARE, _PARTITION_SHARE = 0.7, 0.4
-# Of a limit, what is read ahead: several such stretches are in memory at a time.
+# The bytes that are read ahead as a share of a limit: several reads are in memory at a time.
 _AT_ONCE = 1 / 32
 _MOST_PARTITIONS = 1000  # more files than this cost more than they save
-# Rows by which the length of ids is estimated; where that matters, from all over the input. (Of
-# 8M rows in Parquet, the first take 5 ms, ten stretches 500.)
+# Sample size for the mean length of ids. If the length matters, the sample is from the whole input.
+# (With 8M rows in Parquet, the first rows take 5 ms, ten slices 500 ms.)
 _SAMPLE, _STRETCHES = 10_000, 10
-# An estimate by the first rows is good enough where the limit is `_PLENTY` times larger. Where it
-# is so even if the ids of a row took `_LONG` bytes, no rows are read.
+# An estimate from the first rows is good enough if the limit is `_PLENTY` times larger. If the
+# limit would be even with `_LONG` bytes of ids in each row, no rows are read.
 _PLENTY, _LONG = 8, 1000
-# What Python and polars take before any row is read, and with what they keep of rows that were
-# worked on; the least limit that was seen to be held.
+# Bytes that Python and polars take before any row is read; these bytes and the memory that is
+# retained from earlier rows; the smallest limit that was kept in tests.
 _LOADED, _BASE, _LEAST = 110_000_000, 150_000_000, 160_000_000
-# A query that fills a piece comes with others of that piece: so much more is needed than for it.
+# A partition with a very large query also has other queries: factor from the bytes of that query
+# to the bytes of its partition.
 _ALONE = 1.25
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
@@ -61,12 +62,12 @@ def parse_size(text: str | int) -> int:
 
 
 def limit_of(max_memory: str | int | None) -> int:
-    """Return the limit in bytes: `max_memory`, or else a share of what the machine has."""
+    """Return the limit in bytes: `max_memory`, or else a share of the available memory."""
     return parse_size(max_memory) if max_memory is not None else int(available() * _SHARE)
 
 
 def not_held(max_memory: str | int | None) -> str | None:
-    """Return why a limit is too low for any input, or None if it is not.
+    """Return why a limit is too low for any input, or None if the limit is high enough.
 
     An evaluation with such a limit runs nevertheless, in the smallest possible partitions.
     """
@@ -79,7 +80,7 @@ def not_held(max_memory: str | int | None) -> str | None:
 
 
 def shared_limit(sides: Sequence[InputTable], max_memory: str | int | None = None) -> int:
-    """Return the limit of inputs in bytes: as they were opened with, or else `max_memory`."""
+    """Return the limit in bytes that the inputs were opened with, or else that of `max_memory`."""
     limits = [side.limit for side in sides if side.limit is not None]
     return min(limits) if limits else limit_of(max_memory)
 
@@ -90,22 +91,22 @@ def bytes_at_once(*sides: InputTable) -> int:
 
 
 def bytes_for_partitions(*sides: InputTable) -> int:
-    """Return what the partitions of these inputs under way may need together, in bytes."""
+    """Return how many bytes all partitions of these inputs that are in memory may need together."""
     return int(for_rows(shared_limit(sides)) * _PARTITION_SHARE)
 
 
 def need_of(table: pl.DataFrame, row_bytes: int) -> int:
-    """Return how many bytes it takes to work on these rows."""
+    """Return how many bytes it takes to process these rows."""
     return table.height * (row_bytes + _bytes_of_long_ids(table))
 
 
 def for_rows(limit: int) -> int:
-    """Return what a limit leaves for rows, in bytes."""
+    """Return how many bytes a limit leaves for rows, after the fixed memory of the process."""
     return max(limit - _BASE, limit // 3, 1)
 
 
 def limit_for(room: int) -> int:
-    """Return the least limit that leaves so many bytes for rows: the inverse of `for_rows`."""
+    """Return the least limit that leaves `room` bytes for rows: the inverse of `for_rows`."""
     return min(room + _BASE, 3 * room)
 
 
@@ -113,9 +114,9 @@ def estimated_need(table: InputTable, row_bytes: int, limit: int | None = None) 
     """Estimate the bytes that an input needs.
 
     Args:
-        table: the input. For one that cannot be read, 0 is returned; reading it raises the error.
+        table: the input. If it cannot be read, return 0; reading it later raises the error.
         row_bytes: the bytes that a row with short ids takes.
-        limit: the bytes that are available. If far more than needed, ids are hardly looked at.
+        limit: the available bytes. If they far exceed the need, few ids or none are sampled.
     """
     try:
         rows = table.count(estimated=True)
@@ -137,24 +138,24 @@ def long_ids(lengths: Iterable[float | None]) -> int:
 
 
 def available() -> int:
-    """Return the number of bytes of memory that this process may take, as of the last second.
+    """Return the number of bytes of memory that this process may take, cached for a second.
 
-    Small calls follow each other in less than the time of asking.
+    A series of small calls takes less time than reading the number for each of them.
     """
     return _available_at(int(time.monotonic()))
 
 
 @lru_cache(maxsize=1)
 def _available_at(second: int) -> int:
-    del second  # by which results are cached
+    del second  # the key of the cache
     return read_available()
 
 
 def read_available(system: Path = Path("/")) -> int:
     """Read the number of bytes of memory that this process may take.
 
-    It is the free memory of the machine, within the limits of the process's control group (a
-    container, a job of a scheduler) and of the groups around it.
+    That is the free memory of the machine, within the limits of the process's control group (a
+    container, a job of a scheduler) and of its parent groups.
     """
     try:
         text = (system / "proc/meminfo").read_text(encoding="ascii")
@@ -165,7 +166,7 @@ def read_available(system: Path = Path("/")) -> int:
         with suppress(OSError, ValueError):  # the group is gone, or has no limit ("max")
             allowed = int((group / limit).read_text(encoding="ascii"))
             taken = int((group / used).read_text(encoding="ascii"))
-            # Files that were read and are kept for the next reader go when memory is short.
+            # The kernel drops its page cache when memory is short, so that the cache is not in use.
             statistics = group / "memory.stat"
             if statistics.exists():
                 text = statistics.read_text(encoding="ascii")
@@ -185,10 +186,10 @@ _GROUP_FILES = (
 
 @cache
 def _limited_groups(system: Path) -> list[tuple[Path, tuple[str, str, str]]]:
-    """Return the control groups of this process that have a file with a limit, and their files.
+    """Return the folder of each control group of this process with a limit, and its file names.
 
-    The folders of all groups around the process's own group follow. In a container, the group is
-    often mounted at the top.
+    The process's own group is first, and its parent groups follow. In a container, the own group is
+    often mounted at the root of the hierarchy.
     """
     paths = {"": "/", "memory": "/"}
     with suppress(OSError):
@@ -213,7 +214,7 @@ def _limited_groups(system: Path) -> list[tuple[Path, tuple[str, str, str]]]:
 def count_partitions(
     sides: Sequence[InputTable], row_bytes: Sequence[int], max_memory: str | int | None
 ) -> int:
-    """Return the number of partitions that keeps work on some inputs within a limit.
+    """Return the number of partitions with which processing these inputs keeps to a limit.
 
     A `max_memory` that one query alone exceeds is refused.
     """
@@ -230,7 +231,7 @@ def count_partitions(
 def left_fits(
     left: InputTable, right: InputTable, row_bytes: tuple[int, int], partitions: int
 ) -> bool:
-    """Tell whether the left input alone takes about the memory of one partition at most."""
+    """Return whether the left input as a whole needs at most about the memory of one partition."""
     need, other = map(estimated_need, (left, right), row_bytes)
     return need * partitions <= need + other
 
@@ -244,8 +245,10 @@ def partitions_for(need: int, limit: int) -> int:
 def refuse_too_large_a_query(
     sides: Sequence[InputTable], row_bytes: Sequence[int], limit: int
 ) -> None:
-    """Refuse a limit that one query alone exceeds: it is worked on as a whole, so that pieces do
-    not help. Looked for among rows from all over the inputs.
+    """Refuse a limit that one query alone exceeds.
+
+    A query is processed as a whole, so that partitions do not help. Large queries are searched for
+    in a sample from the whole of each input.
     """
     for side in sides:
         try:
@@ -254,13 +257,13 @@ def refuse_too_large_a_query(
             if not len(sample):
                 continue
             name, count = sample.value_counts(sort=True).row(0)
-            # Looked at closely only where it may be too large: this takes a pass over the rows.
+            # Rows of a query are counted only if it may be too large: this takes a pass over them.
             about = rows * count // len(sample) * max(row_bytes)
             if name is None or 2 * about + _BASE < limit:
                 continue
             counted = [_of_query(other, name) for other in sides]
         except READ_ERRORS:
-            continue  # reading it raises the error
+            continue  # reading this input later raises the error
         need = _BASE + int(
             _ALONE
             * sum(
@@ -268,7 +271,7 @@ def refuse_too_large_a_query(
                 for (number, *means), size in zip(counted, row_bytes, strict=True)
             )
         )
-        # What any process takes is not held against a limit.
+        # The fixed memory of the process does not count towards the limit here.
         if need > max(limit, 2 * _BASE):
             rows = sum(number for number, *_ in counted)
             raise OptionError(
@@ -307,7 +310,7 @@ def _sample_ids(table: InputTable, rows: int, *, throughout: bool = False) -> pl
         return _take_every(rows // _SAMPLE, ids, bytes_at_once(table))
     each = _SAMPLE // _STRETCHES
     starts = ((rows - each) * number // (_STRETCHES - 1) for number in range(_STRETCHES))
-    # One by one: together, polars reads them all ahead.
+    # Slice by slice: if they are collected together, polars reads all of them ahead.
     return pl.concat(ids.slice(start, each).collect(engine="in-memory") for start in starts)
 
 
@@ -316,7 +319,7 @@ def _take_every(step: int, ids: pl.LazyFrame, at_once: int) -> pl.DataFrame:
     taken, read = [ids.clear().collect()], 0
     for table in in_steps(ids, at_once, seekable=False):
         rows = table.gather_every(step, -read % step)
-        # A copy: the texts themselves would keep the whole table in memory.
+        # Copied, since a view of the texts would keep the whole table in memory.
         taken.append(pl.DataFrame(rows.to_dict(as_series=False), rows.schema))
         read += table.height
     return pl.concat(taken)
@@ -326,13 +329,13 @@ def _bytes_of_long_ids(rows: pl.DataFrame) -> int:
     return long_ids(rows.select(pl.col(QUERY, DOC).str.len_bytes().mean()).row(0))
 
 
-# Rows of an input that is held without being counted first: some 12 MB.
+# An input with at most this many rows, some 12 MB, is held in memory without being counted first.
 _SMALL = 1 << 18
 
 
 @dataclass(frozen=True)
 class Held:
-    """Hold an input, and the inputs that are evaluated with it one by one."""
+    """Hold the left input, and the right inputs, each of which is evaluated with the left one."""
 
     left: InputTable
     rights: tuple[InputTable, ...]
@@ -348,9 +351,9 @@ def hold(
     *,
     again: bool = False,
 ) -> Held:
-    """Read the left input and small right inputs, unless an evaluation needs partitions.
+    """Read the left input and small right inputs into memory, unless partitions are needed.
 
-    An input that cannot be read stays as it is: evaluating it raises the error.
+    An input that cannot be read is returned as it is: evaluating it raises the error.
 
     Args:
         left: the judgments.

@@ -1,4 +1,4 @@
-"""Open one input: a frame, file, address or Python object → a lazy table under our column names."""
+"""Open a frame, file, address or Python object as a lazy table under our column names."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ from rankframe.io.sources.files import open_address, open_path, open_stream
 # `InputTable`.
 Source: TypeAlias = Any
 
-# Shares of a memory limit: a table that is read whole, and the rows that are read at once.
+# Shares of a memory limit: for a table that is read as a whole, and for the rows of one read.
 _WHOLE, _AT_ONCE = 1 / 4, 1 / 32
-_SAMPLE = 100  # rows by which text is taken for numbers
-_SMALL = 1 << 23  # bytes that are held whatever the limit
+_SAMPLE = 100  # rows that are checked to decide whether a text column holds numbers
+_SMALL = 1 << 23  # bytes that may be held in memory whatever the limit
 
 
 def open_table(
@@ -84,9 +84,9 @@ def open_table(
 
     Args:
         source: anything with rows; an `InputTable` is returned as it is.
-        role: what the source is; None for a source that its columns tell to be judgments or a run.
+        role: what the source is; None to infer from its columns whether it is judgments or a run.
         columns: the names of its columns.
-        order: what must order a run; None if the caller sees to it that something does.
+        order: what must order a run; None if the caller orders the run.
         ranks: with "kept", the scores of a run are not used.
         relevance: the grade of judgments that have none.
         called: what errors call the source, if not by its role.
@@ -215,7 +215,7 @@ def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.Da
 
 
 def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered") -> InputTable:
-    """Find the column that orders a run; refuse a run without one if a column must order it."""
+    """Set the column that orders a run; refuse a run without such a column if it needs one."""
     schema = run.raw.collect_schema()
     if ranks == "kept" and order in ("rows", "score"):
         options = (Option("order", order), " and ", Option("ranks", "kept"))
@@ -248,7 +248,7 @@ def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered")
 
 
 def describe(source: Source, role: str) -> str:
-    """Return what messages call a source: its path, or the kind of object it is."""
+    """Return the name of a source for messages: its path, or the kind of object it is."""
     if isinstance(source, str | os.PathLike):
         return masked(str(source))
     if hasattr(source, "read"):
@@ -258,7 +258,7 @@ def describe(source: Source, role: str) -> str:
 
 
 def refuse_pattern(role: str, column: str) -> None:
-    """Refuse a column whose name polars would take for a pattern of names."""
+    """Refuse a column whose name polars would interpret as a regular expression (`^…$`)."""
     if is_pattern(column):
         problem = f"its column {column!r} is called like a pattern of names"
         raise UnreadableInputError(f"the {role}", problem, "Give it another name")
@@ -279,8 +279,8 @@ def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
 def _has_subtopics(raw: pl.LazyFrame) -> bool:
     """Return whether the iteration in judgments from TREC text is a subtopic.
 
-    It is if there are several iterations and a document is judged in more than one, since the
-    document would otherwise be there twice.
+    Return True if there are several iterations and a document is judged in more than one of them:
+    the document would otherwise be a duplicate.
     """
     different = pl.col(ITERATION).fill_null(NO_ITERATION).n_unique() > 1
     pair = pl.col(QUERY).hash(1) ^ pl.col(DOC).hash(2)

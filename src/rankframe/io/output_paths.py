@@ -20,10 +20,10 @@ from rankframe.io.remote import STORES, Remote, explained, is_address, scheme_of
 
 Named: TypeAlias = str | os.PathLike[str]
 
-# A table of a database, which is a file where it is one of this machine.
+# A table of a database: for DuckDB and SQLite, the database is a file of this machine.
 DATABASE = re.compile(r"(duckdb|sqlite|postgres|postgresql):(?://)?([^#]*)(?:#(.*))?", re.DOTALL)
 _DESCRIPTOR = re.compile(r"/(?:proc/(self|thread-self|\d+)|dev)/fd/(\d+)")
-_LONGEST_NAME = 120  # bytes of a file name that is made of the name of a run
+_LONGEST_NAME = 120  # bytes of a file name that is derived from the name of a run
 _MOST_LINKS = 40
 
 
@@ -67,13 +67,13 @@ def refuse_taken(
     """Return the place of a folder for results; refuse a folder that must not be replaced.
 
     Args:
-        folder: where a result, or a folder of results, is to be.
+        folder: the target of a result, or of a folder of results.
         files: the names of the files of a result.
         results: the names of several results, each a folder; other results may be beside them.
         overwrite: whether a result may be replaced.
     """
     target = folder if isinstance(folder, Remote) else place(folder)
-    # As one machine writes results, or as Spark does.
+    # The folder is known whether one machine wrote the results or Spark did.
     own_names = {*files, *(Path(file).stem for file in files)} if results else set(files)
     try:
         is_folder = target.is_dir()
@@ -101,7 +101,7 @@ def refuse_taken(
 def _is_known(path: Path | Remote, files: Collection[str], *, inside: bool) -> bool:
     """Return whether a path is one of these files or, if `inside`, a folder of these files only.
 
-    A folder may be called like one of these files, and holds who knows what.
+    A folder that has the name of one of these files is not known: its content could be anything.
     """
     if inside:
         return path.is_dir() and {file.name for file in path.iterdir()} <= set(files)
@@ -140,7 +140,7 @@ def _problem_of(path: Path, target: Named) -> str:
 
 
 def in_place(path: Path | Remote) -> bool:
-    """Return whether a place is written to directly: a device, a pipe, an open file."""
+    """Return whether a place (a device, a pipe, an open file) is written to directly."""
     if isinstance(path, Remote):
         return False
     if descriptor(path) is not None:
@@ -153,7 +153,7 @@ def in_place(path: Path | Remote) -> bool:
 
 
 def descriptor(path: Path) -> int | None:
-    """Return the number of the open file behind a path such as /dev/stdout; None without."""
+    """Return the file descriptor behind a path such as /dev/stdout; None for any other path."""
     for _ in range(_MOST_LINKS):
         if match := _DESCRIPTOR.fullmatch(str(path)):
             own = not (match[1] or "").isdigit() or int(match[1]) == os.getpid()
@@ -186,7 +186,7 @@ def refuse_inputs(target: Named | None, sources: Iterable[object], *, folder: bo
 
 
 def _comparable(path: Path | Remote) -> PurePath:
-    """Return a path that is equal for the same place, and inside another if the place is."""
+    """Return a path for comparisons: equal for equal places, and nested as the places are."""
     if isinstance(path, Remote):
         return PurePosixPath(path.account, path.path)
     return Path(os.path.realpath(path))
@@ -205,7 +205,7 @@ def _paths_of(source: Any, *, remote: bool) -> Iterator[Path | Remote]:
 
     `remote`: yield places at addresses only; else, only places of this machine.
     """
-    if hasattr(source, "fileno"):  # redirected to us: it has no name
+    if hasattr(source, "fileno"):  # an open file, such as redirected stdin, may have no name
         try:
             source = f"/dev/fd/{source.fileno()}"
         except (OSError, ValueError):  # a closed file

@@ -1,10 +1,11 @@
-"""Write outputs all or nothing: complete beside their target, flushed, then moved in place.
+"""Write outputs atomically: complete beside their target, flushed, then moved in place.
 
-To an address, files are sent whole, and files of a folder one by one: an old ledger is removed
-first and the new one is sent last, so that an incomplete result has none.
+At an address, each file is sent whole, and the files of a folder are sent one by one. The old
+ledger is removed first and the new ledger is sent last: an incomplete result has no ledger.
 
 Temporary files are in a locked folder `.rankframe-…` beside the target (`scratch.py`). The next
-process that writes there removes what a killed process left, and restores what it had set aside.
+process that writes there removes the temporary files of a killed process, and puts back a folder
+that the killed process had set aside.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ from rankframe.io.scratch import lock, locked_folder, scratch_folder, sweep
 _START = ".rankframe-"
 _NEW, _OLD = "new", "old"
 _LEDGER = "ledger.parquet"
-_PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait for others that write beside
-# Errors of a file system that cannot exchange names, or flush a folder.
+_PATIENCE, _PAUSE = 60.0, 0.02  # seconds to wait in all, and per attempt, for other writers
+# Error numbers of file systems that cannot exchange two paths, or cannot flush a folder.
 _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 _AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
-# Metadata of a file, as JSON. It has no times: the same input gives the same bytes.
+# Metadata of a file, as JSON. It has no timestamps: the same input gives the same bytes.
 About: TypeAlias = Mapping[str, Any]
-# The key of this metadata in a Parquet file, beside the version that wrote it.
+# The key of the metadata in a Parquet file. The version of rankframe is stored with it.
 KEY: Final = "rankframe"
-# Rows of a row group: said, since else they are as rows happen to come.
+# Rows of a row group. Without a fixed number, row groups depend on how rows arrive.
 _ROWS = 1 << 17
 
 
@@ -61,9 +62,9 @@ def fresh_folder(
 ) -> Iterator[Path]:
     """Yield an empty folder that replaces `folder` only after the block succeeds.
 
-    Anything that must not be replaced is refused before any work is done, and again at the end.
-    `results`: the names of several results that are written into it; others that are in `folder`
-    stay there.
+    A target that must not be replaced is refused before the block runs, and again after it.
+    `results`: the names of the results that are written into the folder; other results that are
+    already in `folder` stay there.
     """
 
     def refuse() -> Path | Remote:
@@ -96,7 +97,7 @@ def fresh_folder(
                     like_the_old(fresh, target)
                     put_folder(fresh, target, staging / _OLD / target.name)
     finally:
-        for parent in created:  # the deepest first; one that holds a result stays
+        for parent in created:  # the deepest first; a folder that is not empty stays
             with suppress(OSError):
                 parent.rmdir()
 
@@ -132,7 +133,7 @@ def write_file(target: Named, write: Callable[[Path], object]) -> None:
         with scratch_folder() as folder, _explained(target):
             write(folder / path.name)
             number = descriptor(path)
-            # Opened again, an open file would be overwritten from its start.
+            # Write to the descriptor: opening the path again would overwrite the file's start.
             opened = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
             with (folder / path.name).open("rb") as written, os.fdopen(opened, "wb") as file:
                 shutil.copyfileobj(written, file)
@@ -149,7 +150,7 @@ def write_file(target: Named, write: Callable[[Path], object]) -> None:
 def recover(target: Path | Remote) -> bool:
     """Put back a folder that a killed process had set aside, if the target is missing.
 
-    Returns whether a live process has set it aside, so that it will be back in a moment.
+    Return True if a live process has set the folder aside, and will put it back in a moment.
     """
     if isinstance(target, Remote) or target.exists():
         return False
@@ -182,7 +183,7 @@ def _linked(source: str, target: str) -> None:
 
 @contextmanager
 def _in_turn(folder: Path) -> Iterator[None]:
-    """Wait until no other process moves folders here; the kernel releases locks of dead ones."""
+    """Hold a lock on moves in this folder; the kernel releases the locks of dead processes."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         ends = time.monotonic() + _PATIENCE
@@ -210,7 +211,7 @@ def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
 
 @contextmanager
 def _explained(target: object) -> Iterator[None]:
-    """Turn errors of the disk into an error that names the target and the problem."""
+    """Turn an OSError into an error that names the target and the problem."""
     try:
         yield
     except RankframeError:
@@ -224,7 +225,7 @@ def _explained(target: object) -> Iterator[None]:
 
 
 def put_file(fresh: Path, target: Path) -> None:
-    """Move a complete file to a target, whether that exists or not."""
+    """Move a complete file to its target; an existing target is replaced."""
     on_disk(fresh)
     fresh.replace(target)
     on_disk(target.parent)
@@ -233,8 +234,8 @@ def put_file(fresh: Path, target: Path) -> None:
 def put_folder(fresh: Path, target: Path, aside: Path) -> None:
     """Move a complete folder to its target; an old folder ends up at `fresh` or at `aside`.
 
-    If both cannot be exchanged in one step, the old folder is at `aside` for a moment, and nowhere
-    else: after a kill, the next process that finds it there puts it back (`restore`).
+    If the file system cannot exchange both in one step, the old folder is only at `aside` for a
+    moment: if the process is killed then, the next process puts the folder back (`restore`).
     """
     for folder, _, files in os.walk(fresh):
         for file in files:
@@ -313,7 +314,7 @@ def write_parquet(
     metadata_text = json.dumps({"version": __version__, **(about or {})}, ensure_ascii=False)
     frame.lazy().sink_parquet(
         target,
-        # The least: the next ones take half as long again, and save nothing.
+        # The lowest level: higher levels take 50% longer and do not make files smaller.
         compression_level=1,
         metadata={KEY: metadata_text},
         row_group_size=_ROWS,

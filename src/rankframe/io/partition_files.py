@@ -1,8 +1,8 @@
 """Write the rows of an input into files, by partition of its queries, and read them back.
 
-Rows are read in steps, sorted by the number of their partition, and written to a file whenever
-there are enough of them; a partition is then a slice of each file. (Where polars writes one file
-per partition, it keeps rows of all of them in memory, several times over.)
+Rows are read in tables. Each table is sorted by partition and written to a file of its own, so that
+a partition is a contiguous slice of each file. (If polars writes one file per partition, it keeps
+rows of all partitions in memory, several times over.)
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from rankframe.io.input_table import InputTable, in_steps
 from rankframe.io.scratch import room_for
 from rankframe.kernel.duplicates import deduplicate
 
-# Rows of a file: more are not needed.
+# Rows of a file: larger files have no advantage.
 MOST_ROWS = 1 << 20
 _SEED = 20_011
-# Bytes of a page: partitions are decoded one at a time.
+# Bytes of a Parquet page: small, since partitions are decoded one at a time.
 _PAGE = 1 << 16
 
 
@@ -37,14 +37,14 @@ class _File:
     """Hold rows of an input, in order of their partitions."""
 
     path: Path
-    # where each partition begins, and the end
+    # the first row of each partition, and the number of rows
     bounds: list[int]
 
     @classmethod
     def write(cls, path: Path, rows: pl.DataFrame, partitions: int) -> _File:
         """Write rows into a file; the rows of each partition stay in order."""
         numbers = (rows[QUERY].hash(_SEED) % partitions).to_numpy().astype(np.uint16)
-        order = np.argsort(numbers, kind="stable")  # of two bytes: a radix sort
+        order = np.argsort(numbers, kind="stable")  # 16-bit numbers: numpy uses a radix sort
         ends = np.cumsum(np.bincount(numbers, minlength=partitions))
         with room_for(path.parent.parent):
             rows[order].write_parquet(
@@ -53,8 +53,9 @@ class _File:
         return cls(path, [0, *ends.tolist()])
 
     def read(self, number: int) -> pl.DataFrame | None:
-        """Return the rows of a partition; None where there are none, or the file was removed (all
-        rows are counted at the end).
+        """Return the rows of a partition, or None if it has no rows or the file was removed.
+
+        The caller counts all rows at the end, and so notices a removed file.
         """
         start, end = self.bounds[number : number + 2]
         if start == end or not self.path.exists():
@@ -73,10 +74,10 @@ class HashedInput:
 
     @classmethod
     def write(cls, table: InputTable, folder: Path, partitions: int, limit: int) -> HashedInput:
-        """Read an input, and write its rows."""
+        """Read an input, and write its rows into files in `folder`."""
         folder.mkdir()
         files: list[_File] = []
-        # One is written while the next one is read.
+        # A table is written while the next table is read.
         with ThreadPoolExecutor(1) as pool:
             writing: deque[Future[_File]] = deque()
             for number, rows in enumerate(_read_in_steps(table, limit)):
@@ -95,13 +96,13 @@ class HashedInput:
         return pl.concat(parts, rechunk=True) if parts else self.table.frame.head(0).collect()
 
     def read_checked(self, number: int) -> pl.DataFrame:
-        """Return the rows of a partition; refuse the input where one of them breaks a rule."""
+        """Return the rows of a partition; refuse the input if one of these rows breaks a rule."""
         rows, table = self.read(number), self.table
         if not rows.is_empty():
             try:
                 check_rows(rows.lazy(), table.role, table.name)
             except BadValueError:
-                # Of the whole input: how many in all, and which row of it.
+                # Check the whole input, for an error with the count of all bad rows.
                 check_rows(
                     table.frame, table.role, table.name, engine="streaming",
                     numbered=table.numbered,
@@ -130,8 +131,9 @@ class HashedInput:
 
 
 def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
-    """Yield all rows of an input, in tables of at least `limit` bytes: while one is written, the
-    next one is read.
+    """Yield all rows of an input in tables of a share of `limit`.
+
+    Tables are large enough to be worth a file; while a table is written, the next one is read.
     """
     parts: list[pl.DataFrame] = []
     size = rows = 0

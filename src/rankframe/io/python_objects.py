@@ -1,4 +1,4 @@
-"""Python objects → a table: dicts by query, dicts of columns, lists of rows, and ranked lists."""
+"""Convert Python objects to tables: dicts by query, dicts of columns, lists of rows, rankings."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
 
 
 def id_columns(names: Iterable[Any]) -> list[bool]:
-    """Tell whether some of these are names of columns with queries, and with documents."""
+    """Return two Booleans: whether any name is one of a query column, and of a document column."""
     plain = {plain_name(name) for name in names if isinstance(name, str)}
     return [bool(plain & known) for known in _NAMES]
 
 
 def ranking_by_query(source: Any, name: str) -> Any:
-    """Return rankings that are given as lists as a dict of lists, and anything else as it is.
+    """Convert rankings in lists to a dict of lists by query; return anything else as it is.
 
     A ranking of one query is a list of documents or of (document, score); one of several queries
     is a list of lists or a matrix. Queries without names are called 0, 1, ….
@@ -116,7 +116,7 @@ def read_texts(values: Iterable[Any], name: str, column: str = "") -> pl.Series:
 
 
 def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
-    """Return the keys of a dict as text; refuse keys that differ only to Python: 1 and "1"."""
+    """Return the keys of a dict as text; refuse keys that are equal as text, such as 1 and "1"."""
     queries = read_texts(keys, name, QUERY)
     if queries.n_unique() < len(queries):
         twice = queries.filter(queries.is_duplicated()).unique(maintain_order=True)
@@ -127,7 +127,7 @@ def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
 
 
 def refuse_repeated_names(names: Iterable[Any], what: str) -> None:
-    """Refuse repeated names of queries. `what`: what has a query, a "list" or a "row"."""
+    """Refuse repeated names of queries. `what`: the thing that is named, a "list" or a "row"."""
     if twice := [name for name, count in Counter(map(str, names)).items() if count > 1]:
         raise OptionError(
             f"queries has {number_of(len(twice), 'name')} more than once, e.g. {twice[0]!r}. "
@@ -141,7 +141,7 @@ def count_each(lists: Iterable[Any]) -> NDArray[np.int64]:
 
 
 def repeat(names: pl.Series, lengths: NDArray[np.int64]) -> pl.Series:
-    """Return each name once for each element of its list."""
+    """Repeat each name as often as its list has elements."""
     return taken(names, np.repeat(np.arange(len(names)), lengths))
 
 
@@ -157,7 +157,7 @@ def _read_dicts(source: Mapping[Any, Any], request: InputRequest) -> pl.DataFram
 
 
 def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
-    """Read {query: documents}: ranked as they are listed, or judged relevant."""
+    """Read {query: documents}: a run in the order of the lists, or judgments with grade 1."""
     lists = list(source.values())
     if request.role != "qrels" and (sets := [docs for docs in lists if isinstance(docs, _SETS)]):
         problem = f"{len(sets):,} of its lists are sets, e.g. {shown(sets[0])}, which have no order"
@@ -211,7 +211,7 @@ def _make_table(make: Any, values: Any, request: InputRequest, **options: Any) -
 
 
 def _is_scored(value: Any) -> bool:
-    """Return whether a value is a pair of a document and its score, not two documents."""
+    """Return whether a value is a pair (document, score) rather than a pair of documents."""
     pair = isinstance(value, tuple) and len(value) == 2
     return pair and isinstance(value[1], float) and not isinstance(value[0], float)
 

@@ -1,7 +1,7 @@
 """Read weights, slices, attributes and texts of queries, and titles of documents.
 
-Averages use weights, and summaries use slices. None of the rest enters a metric: it is read for the
-few queries and documents that are displayed.
+Averages use weights, and summaries use slices. Attributes, texts and titles do not enter metrics:
+they are read for the few queries and documents that are displayed.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from rankframe.io.input_table import InputTable
 from rankframe.io.opening import Source, describe, open_raw, open_table, read_whole, refuse_pattern
 from rankframe.kernel.duplicates import deduplicate
 
-# An attribute, or several whose combinations are slices.
+# An attribute, or several attributes: each combination of their values is a slice.
 By: TypeAlias = str | tuple[str, ...]
 
 NO_VALUE = "(none)"
 _JOIN = " × "
 _MOST_SLICES = 1_000
 Key: TypeAlias = Literal["query_id", "doc_id"]
-# Names of columns with the words of a query or a document, the best first.
+# Names of columns with the text of a query or the title of a document, the best name first.
 _WORDS: Final[dict[Key, tuple[str, ...]]] = {
     QUERY: ("text", "query_text", "query", "title", "keywords", "question"),
     DOC: ("title", "name", "text", "headline", "description", "body", "content"),
 }
 _IDS: Final = ("id", "_id")
-_LONGEST = 2_000  # characters of a text that anybody looks at
+_LONGEST = 2_000  # characters of a text that are displayed; the rest is cut off
 
 
 class Averaged(Protocol):
-    """Require what this module needs of a metric: its name and its kind of average."""
+    """Describe the part of a metric that this module uses: its name and its kind of average."""
 
     @property
     def label(self) -> str:
@@ -61,9 +61,9 @@ class Attributes:
 
     # query_id, weight where queries are weighted, and a number for each way of slicing
     frame: pl.DataFrame
-    # for each way of slicing: what it is called, and the names of its slices
+    # for each way of slicing: its name, and the names of its slices
     slices: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    # of the columns asked for of no side in particular: our column → whether it is here
+    # for names in `columns=` for no side in particular: our column → whether this frame has it
     shared_columns: Mapping[str, bool] = field(default_factory=dict)
 
     def look_up(self, queries: pl.Series) -> QueryAttributes:
@@ -106,13 +106,13 @@ class Attributes:
 class QueryAttributes:
     """Hold weights and slices of some queries, in their order."""
 
-    # 0 where a query has no proper weight
+    # 0 for a query without a valid weight
     weights: NDArray[np.float64] | None = None
     # for each way of slicing, the number of each query's slice
     slices: tuple[NDArray[np.int64], ...] = ()
-    # queries that the frame of queries lacks
+    # the number of queries that are not in the frame of queries
     absent: int = 0
-    # queries without a proper weight, and the first of them
+    # the number of queries without a valid weight, and the first of these queries
     unweighted: int = 0
     example: str | None = None
 
@@ -123,9 +123,9 @@ class QueryAttributes:
 
 
 def refuse_unknown_queries(absent: int, queries: int, ids: pl.Series) -> None:
-    """Refuse a frame of queries that has none of the evaluated queries.
+    """Refuse a frame of queries if it has none of the evaluated queries: `absent == queries`.
 
-    `ids` are a few of these, for the message.
+    `ids`: a few ids of evaluated queries, for the message.
     """
     if queries and absent == queries:
         example = f", e.g. query_id {ids[0]!r}" if len(ids) else ""
@@ -169,7 +169,7 @@ def read_attributes(
         refuse_pattern("queries", name)
     weights = None if weight is None else read_weights(table, weight)
     frame = _with_slices(table, ways, weights) if ways else weights
-    assert frame is not None  # `_check_options` saw to it
+    assert frame is not None  # `_check_options` checks this
     slices = []
     for number, way in enumerate(ways):
         names = _names_in_order(table, way)
@@ -198,7 +198,7 @@ def _read_unique(queries: InputTable, rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
-    """Return the names of slices, in the order of their values; null comes last."""
+    """Return the names of the slices of one way of slicing, ordered by value; null comes last."""
     by = _JOIN.join(way)
     with queries.explained():
         values = queries.raw.select(way).unique().collect(engine="streaming")
@@ -217,7 +217,7 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
 
 
 def _sort_key(values: pl.Series) -> pl.Series:
-    """Return the values by which slices are ordered: as numbers, if all values are numbers.
+    """Return the sort keys of slices: numbers if all values are numbers, else the values.
 
     In text files, numbers are text.
     """
@@ -228,7 +228,7 @@ def _sort_key(values: pl.Series) -> pl.Series:
 
 
 def _name_of(way: Sequence[str], schema: Mapping[str, pl.DataType]) -> pl.Expr:
-    """Return the expression for the name of a slice; -0.0 and 0.0 have one name."""
+    """Return the expression for the name of a slice; -0.0 and 0.0 have the same name."""
     values = (
         pl.when(pl.col(name) == 0).then(0.0).otherwise(pl.col(name))
         if schema[name].is_float()
@@ -355,7 +355,7 @@ class Texts:
 
     @classmethod
     def from_columns(cls, raw: pl.LazyFrame, name: str, key: Key, ids: str, text: str) -> Texts:
-        """Take ids and texts from these columns."""
+        """Take ids and texts from the columns `ids` and `text` of a table."""
         short = pl.col(text).cast(pl.String).str.slice(0, _LONGEST).str.replace_all(r"\s+", " ")
         return cls(
             key, name, raw.select(pl.col(ids).cast(pl.String).alias(key), short.alias("text"))

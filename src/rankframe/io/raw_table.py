@@ -1,4 +1,4 @@
-"""A request to open a source, and the result: a lazy table with its columns as found."""
+"""Hold the request to open a source, and its result: a lazy table with the source's own columns."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PATIENCE = 0.01  # seconds
 
 @dataclass(frozen=True)
 class InputRequest:
-    """Say how a source is to be opened.
+    """Hold the settings with which a source is opened.
 
     Attributes:
-        role: what the input is, if that is known.
+        role: what the input is; None if that is not known.
         name: what errors call the input.
         user_names: the names that the user gave to columns of any input.
         limit: how many bytes may be in memory at once; larger text goes through temporary files.
@@ -49,13 +49,13 @@ class RawTable(NamedTuple):
     """Hold a table before its columns are matched and its rows are read."""
 
     frame: pl.LazyFrame
-    # whether any stretch of its rows can be read without reading those before
+    # whether any slice of the rows can be read without reading the rows before it
     seekable: bool = True
-    # whether its rows stand in the order of the ranking, whatever its columns
+    # whether the rows are in the order of the ranking, whatever the columns are
     ranked: bool = False
     # whether numbers are text, as in CSV
     untyped: bool = False
-    # how it was read, where that had to be told from its look
+    # how the format was recognised, if it had to be inferred from the content
     note: str = ""
     # the temporary files that hold the rows; they are removed with the last reference
     files: object = None
@@ -74,12 +74,12 @@ def lazy_table(
     *,
     is_pure: bool = False,
 ) -> pl.LazyFrame:
-    """Return a lazy table whose rows a function of ours reads, whenever they are needed.
+    """Return a lazy frame that calls `read` for its rows each time it is collected.
 
     Args:
         schema: the columns of the table.
-        read: yields tables with these columns and, where a number is passed, no more rows than
-            that matter.
+        read: called with the needed columns and the number of needed rows, or None for all rows;
+            yields tables with these columns.
         is_pure: whether each pass yields the same rows.
     """
     from polars.io.plugins import register_io_source  # noqa: PLC0415 (only where it is needed)
@@ -88,7 +88,7 @@ def lazy_table(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         left, names = rows, list(schema)
-        # If no column is needed, one of them gives the number of rows.
+        # If no column is needed, one column is read for the number of rows.
         for table in read(names if columns is None else columns or names[:1], rows):
             part = table if left is None else table.head(left)
             yield part if predicate is None else part.filter(predicate)
@@ -103,8 +103,8 @@ def lazy_table(
 def read_tables(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield the rows of a frame in order, in tables as polars reads them.
 
-    The iterator of polars, `collect_batches`, ends without an error when polars panics, which
-    damaged Parquet files make it do: all further rows would be missing.
+    This replaces `collect_batches` of polars, which ends without an error when polars panics, as on
+    damaged Parquet files: the remaining rows would be missing.
     """
     tables: Queue[pl.DataFrame | BaseException | None] = Queue(1)
     stopped = threading.Event()
@@ -130,6 +130,6 @@ def read_tables(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
             yield table
     finally:
         stopped.set()
-        while reader.is_alive():  # which may wait for room in the queue
+        while reader.is_alive():  # the thread may wait for room in the queue
             with suppress(Empty):
                 tables.get(timeout=_PATIENCE)

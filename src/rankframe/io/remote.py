@@ -1,8 +1,8 @@
 """Files and folders at an address, with the methods of a `Path`.
 
-pyarrow lists, reads and writes them, since polars, which reads Parquet at an address, can neither
-list nor remove files. Both take the same storage options, under the names of polars. A
-failure is an `OSError` of the library; `explained` turns it into a message.
+pyarrow lists, reads and writes the files: polars reads Parquet at an address, but cannot list or
+remove files. Both libraries get the same storage options, under the names that polars uses. A
+failure is an `OSError` of pyarrow; `explained` turns the error into a message.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rankframe.core.options import storage_options
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
 STORES, HUGGING_FACE = (*S3, *GOOGLE, *AZURE), "hf"
-# A setting → its names in the storage options. Names that begin with a vendor's name are also
-# variables of the environment.
+# A setting → its names in the storage options. A name that begins with a vendor's name is also the
+# name of an environment variable.
 _SETTINGS = {
     "endpoint": "aws_endpoint_url_s3 aws_endpoint_url aws_endpoint endpoint_url endpoint",
     "region": "aws_region region aws_default_region default_region",
@@ -42,16 +42,16 @@ _SETTINGS = {
 _VENDORS = ("aws_", "google_", "azure_")
 _KEY_FILES = {"google_service_account", "service_account", "google_service_account_path",
               "google_service_account_key", "google_application_credentials"}  # fmt: skip
-# Seconds until somebody must have answered, and how often they are asked.
+# Seconds until a server must have answered, and the number of attempts.
 _CONNECTING, _ANSWERING, _ATTEMPTS = 5, 30, 3
-# Options that polars takes as numbers, which a shell cannot give.
+# Options that polars takes as numbers only; from a shell, they arrive as text.
 _NUMBERS = ("max_retries", "retry_timeout_ms", "retry_init_backoff_ms", "retry_max_backoff_ms")
-# Endpoints of S3 that are not Amazon's have no regions, but signatures name one.
+# S3 endpoints other than Amazon's have no regions, but signatures must name a region.
 _ANY_REGION = "us-east-1"
-# An address, also where a path was made of it, which has no double slashes.
+# An address, also one that was turned into a `Path`, which merges double slashes into one.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _MISSING_INFO = "NotFound"
-# Pattern in the text of a failure → what it means. The first pattern that matches counts.
+# Pattern in the text of a failure → its meaning. The first pattern that matches is used.
 _MEANINGS = {
     r"no_?such_?bucket|bucket does not exist|container ?not ?found": "there is no bucket {bucket}",
     r"invalid_?access_?key|signature_?does_?not_?match|expired|unrecognizedclient|"
@@ -67,8 +67,8 @@ _MEANINGS = {
     r"curlcode: (?:35|60)\b|certificate|\bssl\b|\btls\b": "no secure connection{endpoint}",
     r"no_?such_?key|not[ _]?found|\b404\b|not exist|no such file": "there is nothing there",
 }
-# Names of files and addresses in a failure, which may hold any word; not the address of the service
-# that gives credentials.
+# Names of files and addresses in the text of a failure, which may hold any word. The address of the
+# service that issues credentials does not match.
 _NAMES = re.compile(r"'[^']*'|<Key>[^<]*</Key>|(?<!\S)(?!\S*169\.254\.)[^\s<>]*/[^\s<>]*")
 _ADVICE = {
     S3: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass them; for what anybody may read, "
@@ -94,7 +94,7 @@ def _is_set(name: str) -> bool:
 
 
 def credentials_of_s3() -> dict[str, str]:
-    """Return the keys of S3, under the names of polars; nothing for public data."""
+    """Return the access keys for S3, under the names of polars; an empty dict for public data."""
     if _is_set("public"):
         return {"aws_skip_signature": "true"}
     names = {
@@ -215,7 +215,7 @@ class Remote:
     """Describe a file or a folder at an address."""
 
     scheme: str
-    # the account where the address says it (of Azure), the bucket and all below it
+    # the account, if the address names it (Azure only); the bucket and the path inside it
     account: str
     path: str
     options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -275,17 +275,17 @@ class Remote:
         return (self / name for name in sorted(self._below(recursive=False)))
 
     def files(self) -> dict[str, int]:
-        """Return all files below, by their paths from here, with their sizes."""
+        """Return all files in this folder and its subfolders: relative path → size."""
         entries = self._below(recursive=True)
         return {name: entries[name].size for name in sorted(entries) if entries[name].is_file}
 
     def glob(self, pattern: str) -> list[Remote]:
-        """Return the files below whose paths from here match a pattern: *, **, ?, [a-z]."""
+        """Return the files whose paths relative to this folder match a pattern: *, **, ?, [a-z]."""
         fits = re.compile(_as_expression(pattern))
         return [self / name for name in self.files() if fits.fullmatch(name)]
 
     def state(self) -> tuple[tuple[str, str], ...]:
-        """Return a mark for each file here, which changes when the file is written again."""
+        """Return a fingerprint for each file here; it changes when the file is written again."""
         names = [self / name for name in self.files()] if self.is_dir() else [self]
         return tuple((file.path, file._mark()) for file in names)
 
@@ -302,8 +302,8 @@ class Remote:
     def put(self, source: Path) -> None:
         """Send a local file to this address: whole, or not at all.
 
-        It is sent in one piece: an upload that a signal ends is then never completed, whereas a
-        file that is closed after a part of it would be.
+        The file is sent in one write. If a signal interrupts the upload, nothing is stored; with
+        several writes, closing the stream would store the part that was sent.
         """
         import pyarrow as pa  # noqa: PLC0415 (only for addresses)
 

@@ -1,4 +1,4 @@
-"""Responses of search engines, as clients of Python give them or in a file → a run."""
+"""Convert responses of search engines, from Python clients or in a file, to a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rankframe.io.python_objects import read_texts
 from rankframe.io.raw_table import InputRequest
 from rankframe.io.sources.files import files_at
 
-# Responses that show where the parts of a response are.
+# The number of responses that are inspected to find where the parts of a response are.
 _SAMPLE = 20
 
 
@@ -64,7 +64,7 @@ def from_responses(
             hits = responses_in([content], request, names)
         else:
             hits = _from_objects(source, request, names)
-    # As names of this side alone: a missing field is not replaced by another.
+    # Passed as names for the run only: a missing field is then an error.
     own = columns if columns is None or set(columns) & set(SIDES) else {"run": columns}
     return open_table(hits, "run", own).frame.collect().cast({RANK: pl.Int64})
 

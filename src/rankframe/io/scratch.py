@@ -23,12 +23,12 @@ from rankframe.core.errors import OutputError, RankframeError
 
 try:
     import fcntl
-except ImportError:  # no such locks on this system: nothing of others is ever removed
+except ImportError:  # a system without these locks: folders of other processes are never removed
     fcntl = None
 
 LOCK = "rankframe.lock"
 _SCRATCH = "rankframe-scratch-"
-# In a lock file that could not be locked: its folder is only removed by its own process.
+# Content of a lock file that could not be locked: only its own process removes the folder.
 _UNLOCKED = b"this folder could not be locked\n"
 _NO_SPACE = ("No space left", "File too large", "quota exceeded")
 _ATTEMPTS, _PAUSE = 50, 0.05
@@ -88,7 +88,7 @@ def locked_folder(
     try:
         yield folder
     finally:
-        if _live.pop(folder) == os.getpid():  # else a fork of the one whose folder it is
+        if _live.pop(folder) == os.getpid():  # False in a fork of the folder's process
             _remove_surely(folder)
         os.close(opened)
 
@@ -143,7 +143,7 @@ def _made(parent: Path, start: str) -> tuple[Path, int]:
         folder.mkdir(mode=0o700)
         try:
             opened = os.open(folder / LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-        except FileNotFoundError:  # somebody swept it, empty as it was
+        except FileNotFoundError:  # another process removed the folder while it was empty
             continue
         except OSError:
             folder.rmdir()
@@ -153,7 +153,7 @@ def _made(parent: Path, start: str) -> tuple[Path, int]:
             os.write(opened, _UNLOCKED)
         if locked is not False and (folder / LOCK).exists():
             return folder, opened
-        os.close(opened)  # swept before it was locked
+        os.close(opened)  # another process removed the folder before it was locked
 
 
 def _abandoned(folder: Path) -> int | None:
@@ -167,7 +167,7 @@ def _abandoned(folder: Path) -> int | None:
         if not os.read(opened, len(_UNLOCKED)) and lock(opened):
             return opened
     except FileNotFoundError:
-        with suppress(OSError):  # if it is empty, its process ended before or after all else
+        with suppress(OSError):  # an empty folder: its process ended at the start or at the end
             folder.rmdir()
     except OSError:
         pass
@@ -187,7 +187,7 @@ def _remove_surely(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, its lock last, so that the rest is recognised after a kill."""
+    """Remove a folder, the lock file last: after a kill, the lock still marks the other files."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Tables that the terminal and the report both show."""
+"""Build the tables that both the terminal and the report show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def number_cell(value: float | None, text: str | None = None) -> Cell:
 
 
 def ledger_table(ledger: pl.DataFrame) -> Table:
-    """Return what was counted, without policies and caveats: a column for each system.
+    """Return the counts of a ledger, without policies and caveats: a column for each system.
 
     The column `all` has entries that belong to no system.
     """

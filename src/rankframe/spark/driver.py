@@ -51,19 +51,20 @@ from rankframe.spark.worker import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# What `rf.evaluate` would take for the rows of a partition, beside which its Python worker has some
-# copies of them: a million retrieved documents with short ids.
+# Size of a partition, as the bytes that `rf.evaluate` would need for its rows: about a million
+# retrieved documents with short ids. The Python worker also holds some copies of the rows.
 _BYTES_PER_PARTITION = 140_000_000
-# Where cores are free, partitions may be smaller, down to where starting one costs more.
+# If cores would be idle, partitions are smaller than that, but not smaller than this: starting a
+# partition would then cost more than it saves.
 _FEWEST_ROWS = 100_000
 _SAMPLE = 1_000
-# So many partitions are added up at a time.
+# The number of partitions whose sums are merged in one task.
 _FAN_IN = 32
 SETTINGS = {
-    # Partitions are as large as they should be.
+    # Partitions already have the right size.
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-    # Sums of a slice are megabytes: an Arrow array of many would be beyond what one can hold.
+    # The sums of a slice take megabytes: an Arrow array of many of them would exceed its limit.
     "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
 }
 _BUCKET = "bucket"
@@ -82,12 +83,12 @@ def evaluate_on_cluster(
     """Evaluate every partition once, cache the values on executors, and finish the merged sums.
 
     Args:
-        sides: the inputs that executors are sent.
-        evaluation: what they evaluate.
+        sides: the inputs whose rows are sent to executors.
+        evaluation: the evaluation that executors run on each partition.
         left: the judgments, if there are any, or the first of two rankings.
         right: the run, or the second ranking.
-        partitions: how many; None: as many as fit the memory of workers.
-        policies: as the user gave them, for the ledger. Executors are not sent the tables.
+        partitions: the number of partitions; None: derived from the memory of workers.
+        policies: the user's policies, for the ledger. Executors do not receive their tables.
     """
     if partitions is None:
         partitions = partitions_for(sides, evaluation.row_bytes)
@@ -119,8 +120,8 @@ def evaluate_on_cluster(
 
 
 def _find_ids(left: Input | None, right: Input, key: str) -> tuple[list[str], list[str]]:
-    """Return some ids of both inputs for an error; documents of queries that both have."""
-    assert left is not None  # nothing else is looked up
+    """Return a few ids of both inputs for an error; for documents, of queries that both have."""
+    assert left is not None  # errors about ids need two inputs
     shared = (left, right) if key == DOC else (None, None)
     return left.some_ids(key, shared[1]), right.some_ids(key, shared[0])
 
@@ -140,7 +141,7 @@ def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
         for side, count, size in zip(sides, rows, sizes, strict=True)
     )
     cores = 1
-    with suppress(Exception):  # Spark Connect does not tell
+    with suppress(Exception):  # Spark Connect does not expose this
         cores = sides[0].frame.sparkSession.sparkContext.defaultParallelism
     busy = min(cores, math.ceil(sum(rows) / _FEWEST_ROWS))
     return max(math.ceil(need / _BYTES_PER_PARTITION), busy, 1)
@@ -170,11 +171,11 @@ def map_partitions(
         sides: the inputs; all rows of a query are in the same partition.
         work: processes the rows of one partition.
         columns: the names of the value columns, and their Arrow types.
-        partitions: how many.
+        partitions: the number of partitions.
     """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 
-    # Sides are told apart by a tag, never by what is null: a null may be a mistake in the data.
+    # A tag column says which input a row is from. Nulls do not: a null may be an error in the data.
     tagged = [
         side.canonical.selectExpr(f"cast({number} as tinyint) as {SIDE}", "*")
         for number, side in enumerate(sides)
@@ -190,7 +191,7 @@ def map_partitions(
 
 
 def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    """Return the values per query in answers, with the names of their columns."""
+    """Select the values per query from the rows of answers, and name their columns."""
     numbers = [f"v{number}" for number in range(len(columns))]
     return answers.where(f"kind = {VALUES}").select(QUERY, *numbers).toDF(QUERY, *columns)
 
@@ -207,7 +208,7 @@ def merged_sums(
 
     sums = answers.where(f"kind <> {VALUES}").select("kind", QUERY, "rest")
     while True:
-        # The number of sums of each key after this round.
+        # The number of tasks per key in this round, and so of sums that are left after it.
         left = math.ceil(partitions / _FAN_IN)
         payload = cloudpickle.dumps(last_round) if left == 1 else b""
         function = on_executors("merge_sums", payload, answer_schema({}), versions())
@@ -234,7 +235,7 @@ def read_answers(rows: Iterable[Any]) -> list[tuple[SumsKey, Any]]:
             problems.append(Problem((OTHER_VERSIONS,), SparkError(_other_versions(content))))
     if not problems:
         return sums
-    # Of equally bad ones, the first by its text, whatever the order of partitions is.
+    # Among equally bad problems, the first by text: the order of partitions must not matter.
     first = min(problems, key=lambda problem: (problem.order, str(problem.error)))
     error = first.error
     if isinstance(error, partial):
@@ -250,14 +251,14 @@ def _repartitioned(rows: DataFrame, key: str, partitions: int) -> DataFrame:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that must be equal on all machines: others may compute other bits."""
+    """Return the versions that must be equal on all machines, so that all compute the same bits."""
     from rankframe import __version__  # noqa: PLC0415 (this module is part of it)
 
     return {"rankframe": __version__, "polars": pl.__version__}
 
 
 def _other_versions(found: Mapping[str, str | None]) -> str:
-    """Return the error text for an executor with these versions; None: not installed."""
+    """Return the error text for an executor whose versions differ; None means not installed."""
     here = ", ".join(f"{name} {version}" for name, version in versions().items())
     there = ", ".join(
         f"no {name}" if version is None else f"{name} {version}" for name, version in found.items()

@@ -1,9 +1,8 @@
-"""`evaluate` and `agree` on a Spark cluster: the same code on every partition, the same bits. The
-extra `spark` must be installed here and there.
+"""Evaluate and compare rankings on a Spark cluster, with the same bits as on one machine.
 
-Rows of both inputs are sent to the same partition by a hash of query_id, and a partition is
-evaluated as it is on one machine (`engine/evaluation.py`). What the driver does is in `driver.py`,
-what executors do in `worker.py`.
+The extra `spark` must be installed on the driver and on all executors. A hash of query_id sends the
+rows of both inputs to the same partition, and a partition is evaluated by the code for one machine
+(`engine/evaluation.py`). The driver's part is in `driver.py`, the executors' part in `worker.py`.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ def evaluate(
         sliced = ItemsBy.from_names(items_by, averaged, judgments=judged is not None)
     evaluation = RunEvaluation.from_metrics(
         requested,
-        # What was read here is not sent again.
+        # Tables that the driver has read are not sent to executors again.
         replace(policies, train=None, items=None, catalogue=None, reference=None),
         passed_inputs(policies, judgments=judged is not None),
         open_catalogue,
@@ -163,7 +162,7 @@ def evaluate(
 
 
 def _checked_grades(metrics: Sequence[Metric], qrels: Input) -> float:
-    """Return the largest grade; refuse grades that the metrics do not take."""
+    """Return the largest grade in the judgments; refuse grades that a metric does not accept."""
     highest = qrels.highest()
 
     def without_gain(valid: Sequence[float]) -> tuple[int, float | None]:

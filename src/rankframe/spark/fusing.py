@@ -1,5 +1,7 @@
-"""`fuse` on a Spark cluster: the rows of a query of all runs are in one partition, and are fused
-there as on one machine. Methods that are trained are trained on counts of all partitions.
+"""Fuse runs on a Spark cluster, with the same bits as on one machine.
+
+All rows of a query, of all runs, are in one partition, and are fused there by the code for one
+machine. A method that needs training is trained on counts that are summed over all partitions.
 """
 
 from __future__ import annotations
@@ -92,7 +94,7 @@ def fuse(
     for side in inputs:
         with naming_the_run(side.run):
             side.refuse_text()
-            _ = side.rows  # some, or it is refused
+            _ = side.rows  # refuses an input without rows
     parts = partitions or partitions_for(inputs, [ROW_BYTES] * len(inputs))
     if judged is not None:
         judged.refuse_text()
@@ -125,9 +127,9 @@ def _fuse_partition(
 def count_hits(
     names: Sequence[str], method: str, policies: FusionPolicies, frames: Sequence[pl.DataFrame]
 ) -> Answer:
-    """Count what a trained method learns from the judgments of a partition, for each run.
+    """Return the counts of a partition that a trained method learns from, keyed by number of run.
 
-    Counts add up over partitions, to the last bit: the key of a count is the number of its run.
+    The counts are exact: their sums over partitions do not depend on the order of partitions.
     """
     qrels, *runs = frames
     if qrels.is_empty():

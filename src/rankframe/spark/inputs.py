@@ -1,6 +1,6 @@
-"""Spark DataFrames and Parquet paths → rows that executors can be sent: which columns, as what.
+"""Open Spark DataFrames and Parquet paths: find their columns, and cast these for executors.
 
-Arrays of documents, one row a query, are unrolled by Spark itself.
+If documents are in arrays, with one row per query, Spark itself unrolls them.
 """
 
 from __future__ import annotations
@@ -53,28 +53,28 @@ _AS_POLARS: dict[str, Any] = {
     "timestamp": pl.Datetime, "timestamp_ntz": pl.Datetime, "binary": pl.Binary,
     "void": pl.Null,
 }  # fmt: skip
-# As text, these are the same in Spark and in polars.
+# Types whose values have the same text in Spark and in polars.
 _ID_TYPES = ("string", "varchar", "char", "boolean", "byte", "short", "integer", "long", "date",
              "void")  # fmt: skip
 _TEXT = ("string", "varchar", "char")
-_WIDE = "decimal(20, 0)"  # holds every whole number of 64 bits, and what floats make of them
+_WIDE = "decimal(20, 0)"  # holds every 64-bit integer, also after rounding to a float
 _SAMPLE = 1_000
 _PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
 @dataclass(frozen=True)
 class Input:
-    """Hold an input: a Spark DataFrame, and which of its columns are used."""
+    """Hold an input: a Spark DataFrame, and the mapping of its columns."""
 
     frame: DataFrame
-    # its columns as found, without rows
+    # the input as found by its columns, without rows
     scanned: InputTable
-    # what errors call the run that it is, where there are several runs
+    # the name of the run for errors, if there are several runs
     run: str = ""
 
     @cached_property
     def canonical(self) -> DataFrame:
-        """Return the columns that are used under canonical names: texts, and numbers as doubles."""
+        """Select the used columns, under our names: ids as strings, numbers as doubles."""
         columns = self.scanned.mapping
         return self.frame.selectExpr(*(f"{self._expression(name)} as {name}" for name in columns))
 
@@ -99,7 +99,7 @@ class Input:
         return first_row(rows.selectExpr(mean.format(QUERY), mean.format(DOC)))
 
     def some_ids(self, key: str, other: Input | None = None) -> list[str]:
-        """Return up to three ids; with another input, only of queries that it has too."""
+        """Return up to three ids; with `other`, only ids of queries that both inputs have."""
         rows = self.canonical.select(QUERY, DOC)
         if other is not None:
             rows = rows.join(other.canonical.select(QUERY), on=QUERY, how="left_semi")
@@ -143,7 +143,7 @@ class Input:
         if column in TEXTS:
             return f"cast({name} as string)"
         number = f"try_cast(trim({name}) as double)" if is_text else f"cast({name} as double)"
-        if column == SCORE_REST:  # `beyond_float`, or in the same order
+        if column == SCORE_REST:  # equals `beyond_float`, or gives the same order
             whole = f"cast(try_cast(trim({name}) as bigint) as {_WIDE})"
             number = (
                 f"coalesce(cast({whole} - cast(cast({whole} as double) as {_WIDE}) as double), 0D)"
@@ -160,8 +160,8 @@ def open_input(
     Args:
         source: the DataFrame or the path.
         spark: the session.
-        find: finds the columns that are used in an empty frame of the same columns.
-        role: what errors call an input of another kind.
+        find: called with an empty frame of the same columns; returns the input with its columns.
+        role: the name of the input in the error for a source of another kind.
     """
     frame = source if is_spark_frame(source) else _parquet(source, spark, role)
     with spark_errors():
@@ -191,7 +191,7 @@ def open_input(
 def open_qrels(
     source: Source, spark: SparkSession, columns: Columns | None, relevance: float | None
 ) -> Input:
-    """Open judgments, with columns and grades as `open_judgments` has them."""
+    """Open judgments, with columns and grades as in `open_judgments`."""
     return open_input(
         source, spark, lambda frame: open_judgments(frame, columns, relevance=relevance), "qrels"
     )
@@ -203,8 +203,8 @@ def open_run(
     columns: Columns | None,
     policies: Policies | FusionPolicies,
 ) -> Input:
-    """Open a run; refuse one that only the order of its rows would order."""
-    # A run without a column that orders it is refused with another message than here.
+    """Open a run; refuse a run without a column that orders it."""
+    # A run without a column that orders it is refused later, with a message about Spark.
     order = policies.order if policies.order in (SCORE, RANK) else None
 
     def find(frame: pl.LazyFrame) -> InputTable:
@@ -227,7 +227,7 @@ def _as_polars(kind: DataType) -> pl.DataType:
 
 
 def refuse_row_order(input_: Input, ties: str, order: str) -> None:
-    """Refuse an input that only the order of rows would order: rows have none on Spark."""
+    """Refuse an input without a column that orders it: rows have no order on Spark."""
     for name, value, refused, advice in (
         ("order", order, "rows", "give them a rank"),
         ("ties", ties, "as_given", "use 'doc_desc' or 'doc_asc'"),
@@ -254,8 +254,8 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
     if not path:
         raise UnreadableInputError("''", "a path is needed, and this one is empty")
     try:
-        # Ids in folder names stay as they are written: 007 is not 7. The schema is given, since
-        # Spark Connect would look again later.
+        # Ids in folder names stay text: 007 is not 7. The schema is passed explicitly, since Spark
+        # Connect would infer it again later.
         with spark_errors(), settings(spark, {_PARTITION_TYPES: "false"}):
             schema = spark.read.parquet(path).schema
         with spark_errors():
@@ -275,11 +275,11 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
 def _unroll(frame: DataFrame, scanned: InputTable, lists: Lists) -> tuple[DataFrame, InputTable]:
     """Unroll lists into a row for each document, and return the input with its new columns.
 
-    Where lists are in order of rank, positions become ranks, since Spark's rows have no order.
+    If lists are in the order of the ranking, positions become ranks: rows have no order on Spark.
     """
     found = list(dict.fromkeys(map(lists.flat.found_as, lists.columns)))
     parts = {name: f"l{number}" for number, name in enumerate(found)}
-    # The query, and what all documents of a list have in common.
+    # The query, and other columns with one value for all documents of a list.
     kept = {"q": lists.query}
     for number, column in enumerate((SUBTOPIC, SUBTOPIC_WEIGHT)):
         name = scanned.mapping.get(column)

@@ -1,4 +1,4 @@
-"""Results that stay on the cluster: values per query (not their summary), and fused runs."""
+"""Hold results that stay on the cluster: values per query (not their summary), and fused runs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SparkResult:
 
         def write(name: str, frame: pl.DataFrame) -> None:
             schema = ", ".join(f"`{c}` {_TYPES[type(t)]}" for c, t in frame.schema.items())
-            small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row a metric
+            small = spark.createDataFrame(frame.rows(), schema)  # allowed: a row per metric
             small.coalesce(1).write.mode(mode).parquet(f"{place}/{name}")
 
         with _writing(place):
@@ -144,7 +144,7 @@ def refuse_target(
         raise OutputError(f"{os.fspath(path)!r} cannot be a folder for a result.")
     parts = [name for name in ("per_query", *_SMALL) if _exists(spark, f"{place}/{name}")]
     foreign = [name for name in RESULT_FILES if _exists(spark, f"{place}/{name}")]
-    # A write that was not completed may have left either of these alone.
+    # An interrupted write may have left only one of these.
     if foreign or (parts and not {"per_query", "ledger"} & set(parts)):
         what = (foreign or parts)[0]
         raise OutputError(f"{place} holds {what}, which Spark did not write. Nothing written.")
@@ -171,7 +171,7 @@ def _exists(spark: SparkSession, path: str) -> bool:
 
 @contextmanager
 def _writing(place: str) -> Iterator[None]:
-    """Raise errors of Spark as errors about an output at this address."""
+    """Turn Spark errors inside the block into errors about an output at this address."""
     try:
         with spark_errors():
             yield

@@ -36,14 +36,14 @@ def find_session(spark: SparkSession | None, sources: Sequence[object]) -> Spark
 def start_session(
     master: str | None = None, *, progress: bool = False, log_level: str | None = None
 ) -> SparkSession:
-    """Start a session with the settings of the environment, or with this master.
+    """Start a session with this master, or with the settings of the environment.
 
-    `progress`: Spark shows on standard error how far its stages are.
+    `progress`: whether Spark shows the progress of its stages on standard error.
     """
     load_pyspark()
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    # Every core has a Python worker of its own.
+    # Each core has its own Python worker.
     builder = (
         SparkSession.builder.appName("rankframe")
         .config("spark.executorEnv.POLARS_MAX_THREADS", "1")
@@ -56,11 +56,11 @@ def start_session(
             masters = ", ".join(_MASTERS)
             raise OptionError(f"a master of Spark begins with one of {masters}: not {master!r}.")
         builder = builder.master(master)
-        if master.startswith("local"):  # workers on this machine: the Python that has rankframe
+        if master.startswith("local"):  # local workers must use the Python that has rankframe
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         return builder.getOrCreate()
-    except Exception as error:  # noqa: BLE001 (whatever Java says)
+    except Exception as error:  # noqa: BLE001 (any error of the JVM)
         unreached = f"Spark does not reach its master, {master or 'the default'}."
         if "JAVA_GATEWAY_EXITED" in str(error):
             raise SparkError(_not_started(master)) from None
@@ -120,7 +120,7 @@ def quoted(name: str) -> str:
 
 
 def is_spark_frame(source: object) -> bool:
-    """Return whether something is a Spark DataFrame, of a classic session or of Spark Connect."""
+    """Return whether an object is a Spark DataFrame, of a classic session or of Spark Connect."""
     return hasattr(source, "mapInArrow") and hasattr(source, "sparkSession")
 
 
@@ -141,10 +141,10 @@ def settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]
 
 
 def _reworded(error: Exception) -> SparkError:
-    """Return an error with the cause in one line, which a trace of Python or Java contains."""
+    """Extract the cause from a Python or Java stack trace, and return it as a one-line error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     message = lines[0] if lines else type(error).__name__
-    # Of a failure in Python, what was raised stands last; of one in Java, its first cause does.
+    # The last line is the exception (a trace from Python) or the root cause (a trace from Java).
     raised = [line for line in lines if line.split(":")[0].endswith("Error") and " " in line]
     caused = [line for line in lines if line.startswith(("Caused by: ", ": "))]
     if raised and any("Traceback" in line for line in lines):

@@ -1,8 +1,8 @@
-"""The executors: partitions with all rows of their queries → values and sums.
+"""Run on executors: evaluate a partition, which has all rows of its queries, to values and sums.
 
-The work itself is the one that is done on one machine (`Evaluation.evaluate_partition`). What a
-partition finds wrong is sent back as a row of its own: a task that fails would be tried again, and
-end in a Java trace.
+A partition is evaluated by the code for one machine (`Evaluation.evaluate_partition`). An error in
+a partition is sent back as a row of the answer: Spark would retry a task that fails, and then
+report a Java stack trace.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from rankframe.io.inputs import in_units
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The kind of a row of an answer: values (of a query, as a rule), sums to merge with other
-# partitions, or a problem.
+# The kinds of rows in an answer: values (mostly one row per query), sums to merge with the sums of
+# other partitions, and problems.
 VALUES, SUMS, PROBLEM = 0, 1, 2
-# The column of the rows that executors are sent that says which input a row is from.
+# The column in the rows sent to executors that says which input a row is from.
 SIDE: Final = "side"
-_ROWS_AT_ONCE = 100_000  # of an answer: its strings stay far below what an Arrow array can hold
-_METRICS_AT_ONCE = 4  # of sums: up to half a megabyte a metric and slice, twice for some
+_ROWS_AT_ONCE = 100_000  # rows of an answer, whose strings then fit into an Arrow array
+_METRICS_AT_ONCE = 4  # sums take up to half a megabyte per metric and slice, some twice that
 
-# Which sums these are: counts (None), of a slice the metrics from a place on, or of a run.
+# The key of sums: None for counts, a slice with the index of its first metric, or a run.
 SumsKey: TypeAlias = tuple[SliceKey, int] | int | None
 Function: TypeAlias = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
@@ -53,11 +53,11 @@ Function: TypeAlias = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.Record
 class SentSide(NamedTuple):
     """Describe an input whose rows are sent to executors."""
 
-    # what errors call it
+    # the name of the input for errors
     role: str
-    # the columns that it has
+    # the columns of the input
     columns: Sequence[str]
-    # what errors call the run that it is, where there are several runs
+    # the name of the run for errors, if there are several runs
     run: str = ""
 
 
@@ -72,19 +72,21 @@ class Answer(NamedTuple):
 class Problem:
     """Describe what is wrong with a partition, so that the driver can raise an error."""
 
-    # the kind of problem, the number of the input, the number of the rule: the least is raised
+    # the kind of problem, the number of the input, the number of the rule: the driver raises the
+    # problem with the least tuple
     order: tuple[int, ...]
-    # the error; or what makes it from the count of rows in all partitions, of which these are some
+    # the error; or a function that returns the error, called with the count of bad rows in all
+    # partitions
     error: RankframeError | partial[Any]
     count: int = 0
-    # what errors call the run that has these rows, where there are several runs
+    # the name of the run with these rows for errors, if there are several runs
     run: str = ""
 
 
-# The kinds of problems, the worst first.
+# The kinds of problems, in order of severity, the worst first.
 OTHER_VERSIONS, BAD_VALUE, DUPLICATES, REFUSED, FAILED = range(5)
 
-# Processes the rows of each input, which come in any order.
+# A function that processes one frame of rows per input; rows are in any order.
 Work: TypeAlias = Callable[[Sequence[pl.DataFrame]], Answer]
 
 
@@ -94,17 +96,17 @@ class Task:
 
     work: Work
     sides: tuple[SentSide, ...]
-    # Two tasks are never the same to Spark, which would answer the second from what it kept of the
-    # first, though a file may have changed since.
+    # Makes each task different for Spark. Spark would otherwise reuse the cached answer of an equal
+    # task, although a file may have changed since.
     number: str = field(default_factory=lambda: uuid4().hex)
 
 
 def evaluate_partition(
     evaluation: Evaluation, roles: Sequence[str], frames: Sequence[pl.DataFrame]
 ) -> Answer:
-    """Return values per query, and the accumulator in parts of a few megabytes.
+    """Evaluate a partition: return values per query, and the accumulator in parts of a few MB.
 
-    The JVM takes larger rows, but not many of them.
+    The JVM can take larger rows, but not many of them.
     """
     left, right = frames[0], frames[-1]
     if isinstance(evaluation, RunEvaluation) and evaluation.retrieved is not None:
@@ -125,7 +127,7 @@ def evaluate_partition(
 def run_part(frame: pl.DataFrame, unit: Any, run: str = "") -> InputTable:
     """Return a partition's rows of a run as an input, rolled up if documents belong to units.
 
-    `run`: what errors call the run, where there are several.
+    `run`: the name of the run for errors, if there are several runs.
     """
     part = part_of(frame, "run")
     with naming_the_run(run):
@@ -147,10 +149,10 @@ def answer_schema(columns: Mapping[str, str]) -> pa.Schema:
 def on_executors(
     function: str, payload: bytes, schema: pa.Schema, versions: Mapping[str, str]
 ) -> Function:
-    """Return what `mapInArrow` takes, which calls a function of this module.
+    """Return a callback for `mapInArrow` that calls a function of this module.
 
-    It is sent as it is and refers to nothing of rankframe, so that it can say that an executor
-    lacks rankframe, or has another version, before anything of it is read.
+    The callback is pickled by value and does not refer to rankframe. It can therefore check that
+    the executor has rankframe, in the right version, before it unpickles any object of rankframe.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -160,7 +162,7 @@ def on_executors(
 
         import pyarrow as pa  # noqa: PLC0415
 
-        # Every core has a worker of its own. To be said before polars is imported.
+        # Each core has its own worker. This must be set before polars is imported.
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         found = {}
         for name in versions:
@@ -193,7 +195,7 @@ def work_on_partition(
             if values is not None:
                 yield from _value_rows(values, schema)
             yield from (_answer_row(schema, SUMS, key, content) for key, content in sums)
-        except Exception as error:  # noqa: BLE001 (whatever it is, the driver raises it)
+        except Exception as error:  # noqa: BLE001 (any error goes to the driver, which raises it)
             problems = [_problem(error, task.sides, frames)]
     yield from (_answer_row(schema, PROBLEM, None, problem) for problem in problems)
 
@@ -201,7 +203,7 @@ def work_on_partition(
 def _split_sides(
     batches: Iterable[pa.RecordBatch], sides: Sequence[SentSide]
 ) -> list[pl.DataFrame]:
-    """Return the rows of each input with its own columns, or nothing without rows."""
+    """Split the rows of a partition by input, each with its own columns; return [] without rows."""
     import pyarrow as pa  # noqa: PLC0415
 
     filled = [batch for batch in batches if batch.num_rows]
@@ -216,7 +218,7 @@ def _split_sides(
 
 
 def _broken_rules(sides: Sequence[SentSide], frames: Sequence[pl.DataFrame]) -> Iterator[Problem]:
-    """Yield a problem for each input with rows that break a rule: the first of these rules."""
+    """Yield a problem for each input that has bad rows, for the first rule that a row breaks."""
     for number, (side, frame) in enumerate(zip(sides, frames, strict=True)):
         _, broken = first_broken(frame.lazy())
         if broken is not None:
@@ -256,7 +258,7 @@ def _value_rows(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBa
     kind, rest = pl.lit(VALUES, pl.Int8), pl.lit(None, pl.Binary)
     rows = numbered.select(kind.alias("kind"), pl.all(), rest.alias("rest"))
     for part in rows.iter_slices(_ROWS_AT_ONCE):  # allowed: many rows at a time
-        # Spark takes plain strings only, not the views that polars has.
+        # Spark accepts Arrow strings only, not the string views of polars.
         table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
         yield from table.cast(schema).combine_chunks().to_batches()
 
@@ -276,7 +278,7 @@ def merge_sums(
 ) -> Iterator[pa.RecordBatch]:
     """Merge the sums of several partitions by key; problems are passed on.
 
-    The payload of the last round says which intervals to compute.
+    The payload of the last round says which confidence intervals to compute.
     """
     sums: dict[SumsKey, Any] = {}
     for batch in batches:

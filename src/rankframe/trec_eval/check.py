@@ -28,7 +28,7 @@ _MEASURE, _THEIRS, _OURS = "measure", "theirs", "ours"
 _ROW, _PLACE = "_row", "_place"
 # The measure, a query id that may hold anything, and the value.
 _LINE = r"^(\S+)\s+(.*\S)\s+(\S+)$"
-# Measures that round levels of recall, which trec_eval 10 and trec_eval 9 do differently.
+# Measures that round levels of recall: trec_eval 10 and trec_eval 9 round differently.
 _ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
 
 
@@ -109,9 +109,9 @@ def read_output(path: Path) -> pl.DataFrame:
 
 
 def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
-    """Return the fields of lines with two tabs each; None if there are others.
+    """Split lines with two tabs each into fields; return None if any line has other tabs.
 
-    A regular expression for each of millions of lines is slow.
+    This is a fast path: a regular expression for each of millions of lines is slow.
     """
     tabs = pl.col("line").str.count_matches("\t", literal=True)
     if not lines.select((tabs == 2).all()).item():
@@ -121,7 +121,7 @@ def _tabbed(lines: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def find_measures(output: pl.DataFrame, rel_format: RelFormat = "qrels") -> list[str]:
-    """Return the measures of the lines of an output, as -m takes them.
+    """Return the measures that an output has lines of, as arguments of -m.
 
     Unknown measures, and measures of other kinds of judgments, are left out.
     """
@@ -149,13 +149,13 @@ def _measure_of(label: str) -> str | None:
 
 
 def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
-    """Compare the lines of an output with a result, of all measures that were evaluated."""
+    """Compare an output with a result, line by line, for all measures that were evaluated."""
     lines = {line.label: line for line in result.lines}
     values = result.values
     places = values.select(QUERY).with_row_index(_PLACE)
     placed = output.with_row_index(_ROW).join(places, on=QUERY, how="left", maintain_order="left")
     by_label = placed.partition_by(_MEASURE, as_dict=True)
-    summary = dict(result.summary.iter_rows())  # allowed: one row a line
+    summary = dict(result.summary.iter_rows())  # allowed: one row per line
     parts = [
         _beside(rows, lines[label], values, summary.get(label))
         for (label,), rows in by_label.items()
@@ -177,7 +177,7 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
 def _beside(
     rows: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
-    """Add what rankframe prints to the lines of one measure: null where it prints no such line."""
+    """Join rankframe's printed values to the lines of one measure; null if it has no such line."""
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
     if line.measure.per_query and place.null_count() < len(place):

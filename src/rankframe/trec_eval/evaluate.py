@@ -42,9 +42,9 @@ from rankframe.trec_eval.measures import (
 from rankframe.trec_eval.sources import open_trec_judgments, open_trec_run, rename_documents
 from rankframe.trec_eval.text import summarise_lines, write_queries, write_summary
 
-# trec_eval's level of a document without judgment; one less is a grade below 0.
+# trec_eval's level of a document without judgment. The next lower number is a grade below 0.
 _NOT_IN_POOL: Final = -1
-# The number of retrieved documents of a query that stand in the judgments.
+# The number of retrieved documents of a query that are judged.
 _POOLED: Final = "\0pooled"
 
 
@@ -91,19 +91,19 @@ class TrecOptions:
             missing="zero" if self.complete else "skip",
             no_overlap="zero",
             k_max=self.deepest or None,
-            # A list without documents is one without judged documents.
+            # A list without documents counts as a list without judged documents.
             judged_only=self.judged_only or self.deepest == 0,
         )
 
 
 @dataclass(frozen=True)
 class TrecResult:
-    """Hold the lines of an evaluation, and the values that they show."""
+    """Hold the lines of an evaluation, and the values that the lines show."""
 
     lines: list[Line]
     # a row for each query
     values: pl.DataFrame
-    # the number of queries with judgments, and how many of these queries the run lacks
+    # the number of queries with judgments, and the number of these that are not in the run
     judged: int
     missing: int
     run_id: str
@@ -160,7 +160,7 @@ def evaluate_trec(
             values, judged, missing = _group_values(qrels, documents, lines, options)
         else:
             values, judged, missing = _values(judgments, documents, lines, options)
-    except DuplicateError as error:  # without the advice to keep the best: no option does so here
+    except DuplicateError as error:  # without the advice to keep the best: not an option here
         role, count, example, rows = error.role, error.count, error.example, error.rows
         raise DuplicateError(role, count, example, rows, resolvable=False) from error
     if values.is_empty():
@@ -174,7 +174,10 @@ def evaluate_trec(
 def _values(
     judgments: InputTable, documents: InputTable, lines: Sequence[Line], options: TrecOptions
 ) -> tuple[pl.DataFrame, int, int]:
-    """Return values by query, the number of judged queries, and how many of them the run lacks."""
+    """Evaluate grades: return values by query, and the counts of judged and of missing queries.
+
+    A missing query is judged, but not in the run.
+    """
     if options.deepest == 0:
         documents = rename_documents(documents)
     metrics = _metrics(lines, options.level)
@@ -188,7 +191,7 @@ def _values(
 def _group_values(
     qrels: Source, documents: InputTable, lines: Sequence[Line], options: TrecOptions
 ) -> tuple[pl.DataFrame, int, int]:
-    """Return the same for judgments in groups: preferences, or grades by several people."""
+    """Evaluate judgments in groups (preferences, or grades by several people); see `_values`."""
     assert options.rel_format != "qrels"
     rows = read_groups(qrels, options.rel_format)
     if options.rel_format == "qrels_jg":
@@ -212,7 +215,7 @@ def exit_code(error: Exception) -> int:
 
 
 def _metrics(lines: Sequence[Line], level: int) -> list[Metric]:
-    """Return the metrics that lines are printed from, each label once."""
+    """Return the metrics whose values the lines print, without repeated labels."""
     metrics = {metric.label: metric for line in lines for metric in line.metrics}
     definition = REGISTRY["num_retrieved"]
     metrics[RETRIEVED] = Metric(RETRIEVED, definition.average, definition)

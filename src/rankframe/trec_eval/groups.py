@@ -1,6 +1,6 @@
 """Evaluate a run against judgments in groups, one for each person who judged.
 
-These are the texts that trec_eval reads with `-R prefs`, `-R qrels_prefs` and `-R qrels_jg`.
+trec_eval reads such judgments with `-R prefs`, `-R qrels_prefs` and `-R qrels_jg`.
 
 A group may have subgroups: levels are compared within a subgroup only.
 """
@@ -39,11 +39,11 @@ GroupFormat: TypeAlias = Literal["prefs", "qrels_prefs", "qrels_jg"]
 
 GROUP: Final = "group"
 SUBGROUP: Final = "subgroup"
-# The place of a document among the judged ones of its query: those retrieved as they are ranked,
-# then the others by id, as trec_eval numbers them.
+# The place of a document among the judged documents of its query, as trec_eval numbers them:
+# retrieved documents by rank, then the others by id.
 PLACE: Final = "place"
 GROUP_NUMBER: Final = "_group_number"
-# How many judged documents of the query were retrieved, and whether the run has the query.
+# The number of judged documents of the query that were retrieved; whether the run has the query.
 RETRIEVED, IN_RUN = "retrieved", "in_run"
 LINE, NUMBER = "_line", "_number"
 
@@ -59,7 +59,7 @@ _WHITE = r"[ \t\f\v]+"
 
 
 def read_groups(source: Source, kind: GroupFormat) -> pl.DataFrame:
-    """Read a text: query_id, group, subgroup, doc_id, relevance, and each line itself."""
+    """Read judgments in groups: query_id, group, subgroup, doc_id, relevance, and the line."""
     source = buffer_stream(source)
     name = describe(source, "qrels")
     with reading(name):
@@ -124,11 +124,11 @@ def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
 def place_documents(
     rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None
 ) -> pl.DataFrame:
-    """Add a number to each group, the rank and place of each document, how many judged documents of
-    its query were retrieved (they have the first places), and whether the run has the query.
+    """Join judgments with a run: add the number of the group, and rank and place of the document.
 
-    Rows are sorted by query (in byte order), group, subgroup and level, then place. With a depth of
-    0, no document is retrieved.
+    Also add how many judged documents of the query were retrieved (these have the first places),
+    and whether the run has the query. Rows are sorted by query (in byte order), group, subgroup and
+    level, then place. `deepest`: the depth; with 0, no document is retrieved.
     """
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)
@@ -154,7 +154,7 @@ def average_over_groups(
 ) -> pl.DataFrame:
     """Return the means of metrics over groups, with a row for each query.
 
-    `judged_only`: documents that a group did not judge, or with a negative grade, are dropped.
+    `judged_only`: drop documents without a grade in the group, or with a negative grade.
     """
     by = GROUP_NUMBER
     rows = rows.sort(by, RANK, nulls_last=True)
@@ -169,7 +169,7 @@ def average_over_groups(
     )
     with collecting() as parts:
         values = {metric.label: metric.expr() for metric in metrics}
-    # In the order of ranks, then of groups, rounding each sum, as the C program does.
+    # Add in the order of ranks, then of groups, and round each sum, as the C program does.
     reduced = {
         name: expression.cum_sum().last() if how == "sum" else expression.first()
         for name, (expression, how) in parts.items()
@@ -188,7 +188,7 @@ def average_over_groups(
 # one (the preference is then implied). A frame has a row for each preference of many queries;
 # measures are expressions over groups.
 
-# Pairs that are counted together, unless one query has more.
+# The number of pairs of documents in a batch, unless a single query has more.
 _PAIRS_AT_ONCE: Final = 1 << 22
 _PARTIAL: Final = "_partial"
 
@@ -211,7 +211,7 @@ def _ratio(above: pl.Expr, below: pl.Expr) -> pl.Expr:
 
 
 def _total(shares: pl.Expr) -> pl.Expr:
-    """Sum in the order of the rows, rounding each sum, as the C program does."""
+    """Sum in the order of the rows, and round each partial sum, as the C program does."""
     return shares.cum_sum().last().fill_null(0.0)
 
 
@@ -254,12 +254,12 @@ PREFERENCE_VALUES: Final = {
 
 
 def evaluate_preferences(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFrame:
-    """Return a column for each measure, and a row for each judged query.
+    """Evaluate measures of preferences: return a column per measure, and a row per judged query.
 
     `rows`: judgments with their places (see `place_documents`).
-    `name`: the judgments, as errors name them.
+    `name`: the name of the judgments for errors.
     """
-    # At most, each document of a group is compared with all others.
+    # An upper bound: each document of a group is compared with all others.
     pairs = pl.len().over(GROUP_NUMBER).cast(pl.Int64).cum_sum()
     rows = rows.with_columns((pairs // _PAIRS_AT_ONCE).alias("batch"))
     rows = rows.with_columns(pl.col("batch").last().over(QUERY))
@@ -302,7 +302,7 @@ def _count(preferences: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 def _pairs(preferences: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs of documents with any preference, and the share that the run fulfils.
 
-    They are in the order of the C program, so that sums round alike.
+    The pairs are in the order of the C program, so that sums have the same rounding.
     """
     low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
     width = pl.max_horizontal("first", "second").max() + 1
@@ -325,7 +325,7 @@ def _preferences(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, Ints, Int
     zero, above = ((test).any().over(GROUP_NUMBER, DOC) for test in (_LEVEL == 0, _LEVEL > 0))
     problem = "the level is 0 in one subgroup of its group, above 0 in another"
     _refuse(rows.filter(_PARTIAL, zero & above), name, problem)
-    # The rows of a document in one group; its level is that of the last subgroup.
+    # A document may have several rows in a group; its level is the level in the last subgroup.
     documents = rows.group_by(GROUP_NUMBER, PLACE).agg(
         pl.col(QUERY, RETRIEVED, _PARTIAL).first(), _LEVEL.last()
     )
@@ -391,9 +391,9 @@ def _transitive(links: Flags) -> Flags:
 
 # `prefs_avgjg_Rnonrel`: the share of fulfilled preferences in each group, with equally many
 # non-relevant and relevant documents (suffix "_ret": among retrieved documents only). If there are
-# fewer non-relevant documents, some that no run retrieves are added; if there are more, only the
-# first of them count. As in the C program, in groups without subgroups these are also compared with
-# all others of the lowest level.
+# fewer non-relevant documents, fictitious documents that no run retrieves are added; if there are
+# more, only the first non-relevant documents count. As in the C program, in groups without
+# subgroups these first documents are also compared with all others of the lowest level.
 
 _RETRIEVED, _RELEVANT = pl.col(PLACE) < pl.col(RETRIEVED), _LEVEL > 0
 _LOWEST = _LEVEL.min().over(GROUP_NUMBER) == _LEVEL
@@ -404,12 +404,12 @@ def _in_partial(partial: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 
 def _limit(suffix: str) -> pl.Expr:
-    """Count the relevant documents of a group, as many as non-relevant ones count."""
+    """Count the relevant documents of a group: the number of non-relevant documents that count."""
     return (_RELEVANT & _RETRIEVED if suffix else _RELEVANT).sum().cast(pl.Int64)
 
 
 def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
-    """Flag the documents that count if there are too many non-relevant ones."""
+    """Return a flag for each document: whether it counts, if non-relevant ones are too many."""
     many = _in_partial(_LEVEL == 0, _LOWEST)
     first = _in_partial(_limit("").over(GROUP_NUMBER), _limit(suffix).over(GROUP_NUMBER))
     rows = documents.with_columns(many.alias("many"), first.alias("limit"))
@@ -421,9 +421,9 @@ def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
 def _balanced_shares(
     documents: pl.DataFrame, groups: pl.DataFrame, fewer: pl.DataFrame, suffix: str
 ) -> pl.Series:
-    """Return the share of each group; NaN without any pair to compare.
+    """Return the share of fulfilled preferences in each group; NaN if there are no preferences.
 
-    `fewer`: the counts of preferences between documents that are kept.
+    `fewer`: the counts of preferences between the documents that `_kept` flags.
     """
     nonrelevant = _in_partial(_LEVEL == 0, ~_RELEVANT)
     documents = documents.with_columns(_LOWEST.alias("lowest"))
@@ -440,8 +440,8 @@ def _balanced_shares(
         pl.col(_PARTIAL).first(), **{name: sum_.cast(pl.Int64) for name, sum_ in counted.items()}
     )
     lacking = pl.col("limit") - pl.col("nonrelevant")
-    # Pairs of a document of the lowest level with one of the first `limit` of them: the n-th of
-    # them (from 0) has min(n, retrieved) retrieved documents before it.
+    # Pairs of a document of the lowest level with one of the first `limit` documents of that level.
+    # The n-th document (from 0) has min(n, retrieved) retrieved documents before it.
     retrieved, first = pl.col("retrieved"), pl.min_horizontal("limit", "lowest")
     full = pl.min_horizontal(first - 1, retrieved).clip(0)
     in_order = full * (full + 1) // 2 + (first - 1 - full).clip(0) * retrieved

@@ -24,8 +24,8 @@ from rankframe.trec_eval.groups import PREFERENCE_VALUES
 
 # How a line's value is printed: with four decimals, as a whole number, or in a way of its own.
 Style = Literal["number", "count", "relstring", "runid", "num_q"]
-# Parameters of a measure: none; cutoffs (whole) or points, each with its own line; or a text for
-# one line.
+# Kinds of parameters: none; cutoffs (whole numbers) or points, each with a line of its own; or a
+# text that gives one line.
 Takes = Literal["nothing", "cutoffs", "points", "text"]
 # Kinds of judgments, as -R names them.
 RelFormat: TypeAlias = Literal["qrels", "prefs", "qrels_prefs", "qrels_jg"]
@@ -35,7 +35,8 @@ _JUDGMENT_GROUPS: Final[tuple[RelFormat, ...]] = ("qrels_jg",)
 _CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 _POINTS = tuple(i / 10 for i in range(11))
 _MULTIPLES = tuple(i / 5 for i in range(1, 11))
-# A relstring travels as numbers: four bits a document, for as many as a float is exact for.
+# A relstring is computed as floats: four bits per document, as many documents as a float can hold
+# exactly.
 DOCUMENTS_A_NUMBER: Final = 13
 # The characters of a relstring: not judged, in the pool but not judged, the grade, a larger grade.
 CODES: Final = "-.0123456789>"
@@ -54,17 +55,17 @@ class Measure:
     name: str
     metric: str | None = None
     takes: Takes = "nothing"
-    # the parameter that cutoffs, points or numbers set (or several, with commas), and defaults
+    # the parameter that cutoffs, points or numbers set (or several, with commas); default values
     sets: str = "k"
     defaults: tuple[float, ...] = ()
     style: Style = "number"
-    # how it is averaged, if not as the metric
+    # how values are averaged, if not as by the metric
     average: Average | None = None
     per_query: bool = True
     summary: bool = True
     # the kinds of judgments that it evaluates
     reads: tuple[RelFormat, ...] = ("qrels",)
-    # makes its line from the text that followed its dot, if not by setting parameters
+    # a function that makes the line from the text after the dot, if that does not set parameters
     build: Callable[[_Request], Line] | None = None
 
 
@@ -74,21 +75,22 @@ class Line:
 
     label: str
     measure: Measure
-    # one metric; several for a relstring; none for runid, num_q and measures of preferences
+    # the metrics that are printed: one; several for a relstring; none for runid, num_q and
+    # measures of preferences
     metrics: tuple[Metric, ...] = ()
     # the number of documents in a relstring
     depth: int = 0
 
     @property
     def columns(self) -> list[str]:
-        """Return the columns of values that the line is printed from."""
+        """Return the names of the columns whose values the line prints."""
         if self.measure.style == "relstring":
             return [RETRIEVED, *(metric.label for metric in self.metrics)]
         return [self.label]
 
     @property
     def average(self) -> str:
-        """Return how values of queries become one."""
+        """Return the kind of average over queries."""
         if self.metrics:
             return self.metrics[0].average
         return "sum" if self.measure.style == "count" else "macro"
@@ -96,7 +98,7 @@ class Line:
 
 @dataclass(frozen=True)
 class _Request:
-    """Hold a measure with the text that followed its dot."""
+    """Hold a measure and the text after its dot, as in -m P.5."""
 
     measure: Measure
     params: str = ""
@@ -124,11 +126,11 @@ class _Request:
         return metric
 
     def line(self, *metrics: Metric, label: str | None = None, depth: int = 0) -> Line:
-        """Return the line of these metrics."""
+        """Return the output line that prints these metrics."""
         return Line(label or self.label, self.measure, metrics, depth)
 
     def numbers(self, count: int | None = None) -> list[float]:
-        """Parse numbers with commas between them, as many as `count` says."""
+        """Parse numbers separated by commas; refuse another number of them than `count`."""
         try:
             numbers = [float(part) for part in self.params.split(",")]
         except ValueError:
@@ -140,7 +142,7 @@ class _Request:
         return numbers
 
     def pairs(self) -> dict[str, float]:
-        """Parse NAME=NUMBER, with commas between them."""
+        """Parse NAME=NUMBER pairs, separated by commas."""
         pairs = {}
         for part in self.params.split(","):
             key, equals, value = part.partition("=")
@@ -211,10 +213,8 @@ def _eleven_point(request: _Request) -> Line:
 def _gained(request: _Request) -> Line:
     """Make the line of a measure with gains of some grades: -m ndcg.1=3,2=9.
 
-    Other grades are their own gain.
-
-    Gains may fall as grades rise. The ideal list has the documents of the largest gain first, and
-    none without gain.
+    The gain of any other grade is the grade itself. Gains may fall as grades rise. The ideal list
+    is ordered by gain, the largest first, and leaves out documents without gain.
     """
     if not request.params:
         return _plain(request)
@@ -320,7 +320,7 @@ NICKNAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "qrels_jg": tuple(name for name, measure in MEASURES.items() if "qrels_jg" in measure.reads),
 }  # fmt: skip
-# Measures without -m. (trec_eval would fail to compute its official measures of preferences.)
+# Default measures, without -m. (trec_eval fails to compute its official measures of preferences.)
 DEFAULTS: Final[Mapping[RelFormat, tuple[str, ...]]] = {
     "qrels": ("official",),
     "prefs": ("prefs",),
@@ -335,7 +335,7 @@ def make_lines(
     """Return the lines of measures, in trec_eval's order.
 
     Args:
-        requests: measures, each with the texts that followed its dot.
+        requests: each measure with the texts after its dot, as `parse_measures` returns them.
         collection: the number of documents in the collection.
     """
     lines: list[Line] = []
@@ -356,7 +356,7 @@ def make_lines(
 def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
     """Parse -m: return the measures, each with its parameters.
 
-    Text behind the dot of a measure that takes nothing is ignored, as in trec_eval.
+    If a measure takes no parameters, text after its dot is ignored, as in trec_eval.
 
     >>> parse_measures(["P.5,10", "map"])
     {'P': ['5,10'], 'map': []}
@@ -378,7 +378,7 @@ def parse_measures(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def refuse_other_judgments(requests: Iterable[str], rel_format: RelFormat) -> None:
-    """Refuse measures of another kind of judgments than -R names."""
+    """Refuse measures that do not evaluate the kind of judgments that -R names."""
     for name in requests:
         reads = MEASURES[name].reads
         if rel_format not in reads:

@@ -1,5 +1,6 @@
-"""Open judgments and a run as trec_eval does: grades are whole, ranks are ignored, and the tag in
-the last line of a run is its name.
+"""Open judgments and a run as trec_eval does.
+
+Grades are whole numbers, ranks are ignored, and the name of a run is the tag in its last line.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def open_trec_judgments(
     texts = trec_texts(source)
     if texts is None:
         scanned = open_judgments(source, columns, relevance=relevance)
-        # trec_eval knows no groups: a document that has several is there twice.
+        # trec_eval does not know subtopics: a document with several of them is a duplicate.
         plain = {
             column: original
             for column, original in scanned.mapping.items()
@@ -60,7 +61,7 @@ def open_trec_judgments(
 
 
 def open_trec_run(source: Source, columns: Columns | None) -> tuple[InputTable, str]:
-    """Return a run and its name. Ranks are neither used nor checked if there are scores."""
+    """Open a run; return the run and its name. If it has scores, ranks are ignored, not checked."""
     source = buffer_stream(source)
     run = open_table(source, "run", columns)
     if not {SCORE, RANK} & set(run.mapping):
@@ -72,7 +73,7 @@ def open_trec_run(source: Source, columns: Columns | None) -> tuple[InputTable, 
 
 
 def rename_documents(run: InputTable) -> InputTable:
-    """Return the run with all documents renamed, so that none is judged."""
+    """Return the run with all documents renamed, so that no document is judged."""
     original = run.mapping[DOC]
     renamed = pl.concat_str(pl.lit("\0"), pl.col(original).cast(pl.String))
     return run.changed(run.raw.with_columns(renamed.alias(original)))
@@ -83,7 +84,7 @@ def _truncated(judgments: InputTable) -> InputTable:
     original = judgments.mapping[RELEVANCE]
     grade, kind = pl.col(original), judgments.raw.collect_schema()[original]
     if kind == pl.String:
-        # What is no number stays as it is, to be refused by its own words.
+        # A text that is no number is kept, so that a later error can quote it.
         number = grade.str.strip_chars().cast(pl.Float64, strict=False).truncate()
         whole = pl.coalesce(number.cast(pl.String), grade)
     elif kind.is_numeric() and not kind.is_integer():
@@ -104,7 +105,7 @@ def buffer_stream(source: Source) -> Source:
         return source
     try:
         content = source.read()
-    except ValueError:  # a closed file, which is refused when it is opened
+    except ValueError:  # a closed file: opening it later raises the error
         return source
     copy: Any = io.BytesIO(content.encode() if isinstance(content, str) else content)
     copy.name = getattr(source, "name", "the open file")
@@ -115,7 +116,7 @@ def _is_pipe(path: str | os.PathLike[str]) -> bool:
     """Tell whether a path is a named pipe."""
     try:
         return Path(path).is_fifo()
-    except OSError:  # a name that is too long, which is refused when it is opened
+    except OSError:  # a name that is too long: opening it later raises the error
         return False
 
 
@@ -137,7 +138,7 @@ def _tag(source: Source) -> str | None:
 
 
 def _tail(file: IO[bytes]) -> bytes:
-    """Return the end of a file that may be compressed."""
+    """Return the last bytes of a file, decompressed if needed."""
     packing = packing_of(file.read(8))
     if packing is None:
         file.seek(max(file.seek(0, os.SEEK_END) - _TAIL, 0))
@@ -148,7 +149,7 @@ def _tail(file: IO[bytes]) -> bytes:
 
 
 def _run_id(run: InputTable, source: Source) -> str:
-    """Return the name of the run: from a column, else from its file."""
+    """Return the name of the run: from a column of the run, else from the name of its file."""
     schema: Mapping[str, pl.DataType] = run.raw.collect_schema()
     named = [column for column in schema if column.lower() in _TAGS]
     if named:

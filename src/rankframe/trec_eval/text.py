@@ -1,7 +1,7 @@
 """Print values as trec_eval does: `%-22s`, a tab, the query, a tab, `%6.4f`.
 
-A million queries with all measures are a hundred million lines, so text is made column by column.
-Most values are shares, and the 10,001 texts of shares are looked up.
+Text is formatted column by column, for speed: a million queries with all measures are a hundred
+million lines. Most values are from 0 to 1, and their 10,001 possible texts come from a table.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ ALL: Final = "all"
 _DECIMALS = 4
 _QUERIES_AT_ONCE = 20_000
 _ONE = 10**_DECIMALS
-# The least value in a geometric mean.
+# The lower bound of values in a geometric mean, as in trec_eval.
 _LEAST = 1e-5
 
 
 def write_queries(file: IO[bytes], lines: Sequence[Line], values: pl.DataFrame) -> None:
-    """Write the lines of every query, in the order of the values."""
+    """Write the lines of each query, with queries in the order of the rows of `values`."""
     shown = [line for line in lines if line.measure.per_query]
     if not shown:
         return
     ends = [f"\n{line.label:<22}" for line in shown[1:]]
     for chunk in values.iter_slices(_QUERIES_AT_ONCE):  # allowed: many queries at a time
-        # The writer of tables puts a tab between columns; what begins the next line is part of the
-        # value before it.
+        # polars' CSV writer puts a tab between columns; each value also has the line end and the
+        # beginning of the next line in it.
         columns = [pl.repeat(f"{shown[0].label:<22}", chunk.height, eager=True)]
         queries = escape_ids(chunk[QUERY])
         for line, end in zip(shown, [*ends, ""], strict=True):
@@ -61,9 +61,9 @@ def summarise_lines(lines: Sequence[Line], values: pl.DataFrame, run_id: str) ->
 
 
 def _average(values: pl.Series, average: str) -> float:
-    """Average as trec_eval does: query by query, rounding each sum.
+    """Average as trec_eval does: add query by query, and round each partial sum.
 
-    An exact sum has other last digits now and then.
+    An exact sum would sometimes differ in the last digits.
     """
     column = values.fill_null(0.0).to_numpy()
     if average == "geometric":
@@ -77,7 +77,7 @@ def _average(values: pl.Series, average: str) -> float:
 
 def write_summary(file: IO[bytes], summary: pl.DataFrame) -> None:
     """Write the lines over all queries."""
-    for measure, text in summary.iter_rows():  # allowed: one row a line
+    for measure, text in summary.iter_rows():  # allowed: one row per line
         file.write(f"{measure:<22}\t{ALL}\t{text}\n".encode())
 
 
@@ -93,7 +93,8 @@ def escape_ids(ids: pl.Series) -> pl.Series:
 def write_tabbed(file: IO[bytes], table: pl.DataFrame) -> None:
     """Write the rows of a table, with tabs between columns.
 
-    By way of memory: polars writes past Python's buffers to an open file, and out of order.
+    The text goes through a buffer in memory: polars would write directly to the open file, and so
+    before text that Python still buffers.
     """
     text = io.BytesIO()
     table.write_csv(text, include_header=False, separator="\t", quote_style="never")
@@ -122,10 +123,10 @@ def format_decimals(numbers: NDArray[np.float64], end: str = "") -> pl.Series:
 
 
 def _ten_thousandths(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the nearest multiple of 10⁻⁴ to the number itself, not to a rounded product."""
+    """Return each number in units of 10⁻⁴, rounded by its exact value, not by a rounded product."""
     product, lost = exact_products(numbers, np.full(len(numbers), float(_ONE)))
     nearest = np.rint(product)
-    # If the product seems to lie halfway, the rounding error tells on which side it is.
+    # If the rounded product is halfway between integers, the rounding error decides the direction.
     halfway = np.abs(product - nearest) == 0.5
     nearest = np.where(halfway & (lost > 0), np.ceil(product), nearest)
     return np.where(halfway & (lost < 0), np.floor(product), nearest)
@@ -138,14 +139,14 @@ def _shares(end: str) -> pl.Series:
 
 
 def _written(numbers: NDArray[np.float64]) -> pl.Series:
-    """Write numbers with four decimals, by polars' writer of tables."""
+    """Format numbers with four decimals, with polars' CSV writer."""
     frame = pl.DataFrame({"number": numbers})
     text = frame.write_csv(include_header=False, float_precision=_DECIMALS)
     return _split(text)
 
 
 def _relstrings(line: Line, values: pl.DataFrame) -> pl.Series:
-    """Return a character for each of the first documents, in quotes."""
+    """Return the relstring of each query: a character per top document, in quotes."""
     characters = [
         (pl.col(metric.label).cast(pl.Int64) // 16**place % 16).replace_strict(
             range(len(CODES)), list(CODES)

@@ -1,4 +1,4 @@
-"""File formats: how files of each begin, and how they are read and written (`registry.py`).
+"""Recognise, read and write file formats (`registry.py`).
 
-Where files are (`sources`) and what their columns mean (`column_names.py`) is not known here.
+This package does not know where files are (`sources`) or what columns mean (`column_names.py`).
 """

@@ -1,10 +1,10 @@
-"""Tables of text, parted by commas, semicolons or tabs: with a header, or without one.
+"""Read tables of text, separated by commas, semicolons or tabs, with or without a header.
 
-A first line that holds a name that is known, or asked for, is a header; one whose fields all hold
-digits and are none of these is a row. Of anything else nobody can tell: it is taken for a header,
-and columns may be named by their numbers (`column_1`) to say that it is none. What the columns of
-a table without header are follows from how such files are exchanged, as far as that leaves no
-doubt: `query doc rank` of MS MARCO, `query doc grade`, and the fields of TREC text.
+The first line is a header if it holds a known name of a column, or a name in `columns=`. Otherwise
+the line is a row if all of its fields hold digits. Any other first line is ambiguous and is taken
+for a header; a user who names columns by their numbers (`column_1`) says that there is no header.
+The columns of a table without a header are inferred from common layouts, if these are unambiguous:
+`query doc rank` of MS MARCO, `query doc grade`, and the fields of TREC text.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _KNOWN = frozenset(
 _ITERATIONS = ("0", "Q0")
 # Bytes that hold the first line of any reasonable table.
 _HEAD = 1 << 16
-# Grades do not happen to be 1, 2, 3, … for this many documents of every query.
+# If every query has 1, 2, 3, … for at least this many documents, the numbers are ranks, not grades.
 _RANKED = 3
-# Rows that show whether numbers rise.
+# Rows of the sample that shows whether numbers rise.
 _LOOKED_AT = 1_000
-# More columns than this are a matrix, or a text without ends of lines.
+# A file with more columns than this is a matrix, or a text without line ends.
 _MOST = 500
 
 
@@ -64,7 +64,7 @@ def open_delimited(
             "or a document",
             "A row holds a query, a document, and a score, rank or grade",
         )
-    # polars would rename the second.
+    # polars would rename the second column of the same name.
     if twice := [column for column, count in Counter(fields).items() if column and count > 1]:
         problem = f"its header has {twice[0]!r} more than once"
         raise request.unreadable(problem, "Rename or remove one of them")
@@ -72,7 +72,7 @@ def open_delimited(
 
 
 def separator_of(head: bytes) -> str | None:
-    """Return the separator of the fields of a table; None if there seems to be none."""
+    """Return the separator of the fields of a table; None if the first line seems to have none."""
     line = first_line(head)
     if line.startswith(("{", "[")) or looks_like_trec(line):
         return None
@@ -97,8 +97,8 @@ def fields_of(head: bytes, separator: str) -> list[str]:
 def is_row(fields: Sequence[str], user_names: Collection[str] = ()) -> bool:
     """Return whether a first line cannot be a header.
 
-    It then has no name that is known or that the user gave, and digits in every field, or the
-    fields of TREC text.
+    Return True if the line has no known name and no name that the user gave, and either has digits
+    in every field or has the fields of TREC text.
     """
     if len(fields) < 2 or is_named(fields) or set(user_names) & set(fields):
         return False
@@ -157,8 +157,8 @@ def _without_header(
 def _third(table: pl.LazyFrame, request: InputRequest) -> str:
     """Return whether the third of three columns has ranks or grades; "" if that is unknown.
 
-    It is a rank if all queries have 1, 2, 3, …, in any order; else a grade in judgments. In a run,
-    it could be a score, of which more is better, or a distance, of which less is.
+    The column has ranks if all queries have 1, 2, 3, …, in any order. Other numbers are grades in
+    judgments; in a run they are ambiguous: a score (higher is better) or a distance.
     """
     longest = 0 if _falls(table) else _longest_ranking(table)
     if request.role != "qrels":

@@ -1,8 +1,9 @@
-"""JSON of any shape → a table: rows on lines or in an array, responses of search engines, a table
-by its columns, or an object of queries, which the caller reads as it reads a dict of Python.
+"""Read JSON of any shape as a table.
 
-The content decides, whatever the name of the file. If a whole text is one value whose keys are ids
-(`{"q1": {"d1": 1}}`), Python's parser reads it; polars reads all else.
+A text may hold rows (on lines or in an array), responses of search engines, a table by columns, or
+an object by query, which the caller reads like a Python dict. The content decides which, whatever
+the name of the file. If a text is one value whose keys are ids (`{"q1": {"d1": 1}}`), Python's
+parser reads it; polars reads all other texts.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ from rankframe.io.formats.responses import (
 from rankframe.io.python_objects import id_columns, open_python
 from rankframe.io.raw_table import InputRequest, RawTable, read_tables
 
-# Hits of responses, any other table, or an object whose keys are queries.
+# What a text holds: hits of responses (a frame), a table (lazy), or an object by query (a mapping).
 Found: TypeAlias = pl.DataFrame | pl.LazyFrame | Mapping[str, Any]
 Files: TypeAlias = Sequence[str] | Sequence[IO[bytes]]
 
-_SAMPLE = 20  # lines, or elements, that show what all are
-_LONGEST = 1 << 25  # bytes of these lines
-_ERROR = 3  # an error of an engine has a status and headers beside it, but no more
-_MOST = 500  # names in a row
+_SAMPLE = 20  # lines, or elements of an array, that are inspected to find the shape of all
+_LONGEST = 1 << 25  # bytes of all inspected lines together
+_ERROR = 3  # most fields of an engine's error response: the error, a status and headers
+_MOST = 500  # most names in a row
 _RESPONSES = re.compile(r'"responses"\s*:\s*\[')
 _KINDS = {str: "text", int: "numbers", float: "numbers", bool: "truth values", list: "lists"}
 _ROW = 'A row is an object such as {"query_id": "q1", "doc_id": "d7", "score": 0.5}'
-# Parts of a line that are no names of columns: values that are text, and what is nested.
+# Parts of a line that cannot be names of columns: values that are text, and nested values.
 _TEXT = r':\s*"(?:[^"\\]|\\.)*"'
 _NESTED = r"[\[{](?:[^\[\]{}\"]|\"(?:[^\"\\]|\\.)*\")*[\]}]"
 _DEEPEST = 64
@@ -136,7 +137,7 @@ class _Reader:
         values = [_parsed(line) for line in lines]
         if _are_lines(lines, values, more=more):
             return self._lines(files, values)
-        # If each file is one response, each answers one query.
+        # If each file is one response, each file answers one query.
         each: list[Sequence[str] | None] = [self.queries] * len(files)
         if self.queries is not None and len(self.queries) == len(files):
             each = [[query] for query in self.queries]
@@ -152,7 +153,7 @@ class _Reader:
         return pl.concat(contents, how="diagonal_relaxed")
 
     def _names(self, files: Files) -> list[str]:
-        """Return what errors call each file: its path, if it has one."""
+        """Return the name of each file for errors: its path, if it has one."""
         return [file if isinstance(file, str) else self.request.name for file in files]
 
     def _lines(self, files: Files, values: Sequence[Any]) -> pl.LazyFrame | pl.DataFrame:
@@ -195,7 +196,7 @@ class _Reader:
         text = content.decode("utf-8", errors="strict").lstrip("\ufeff \t\r\n")
         if text.startswith("["):
             return self._array(text)
-        # The responses to many requests at once are large: Python's objects would be larger.
+        # Responses to a multi-search are large, and as Python objects they would be even larger.
         inside = _RESPONSES.search(text, 0, 4096)
         if inside and (shape := self._shape_at(text, inside.end())):
             return self._responses([text], shape, inside=("responses",))
@@ -269,8 +270,8 @@ class _Reader:
                 f"{shorten(json.dumps(rows[other]))}"
             ) from error
         self._refuse_texts(dict.fromkeys(table.columns))
-        # polars does not notice a name that is twice in a row. A column has as many values as its
-        # name is in the text, unless it is twice in a row, or elsewhere: only then rows are parsed.
+        # polars does not notice a name that is twice in a row. If each name occurs in the text as
+        # often as its column has values, no row repeats a name. Otherwise, rows are parsed.
         whole = pl.Series([text])
         for column in table:
             key = re.escape(json.dumps(column.name, ensure_ascii=False))
@@ -281,7 +282,7 @@ class _Reader:
         return table.lazy()
 
     def _by_columns(self, value: Mapping[str, Any]) -> pl.LazyFrame:
-        """Read a table that is written by columns: lists or, from pandas, objects by row name."""
+        """Read a table by columns: each a list or, as pandas writes it, an object by row name."""
         if not _is_nested(value):
             return open_python([value], self.request).frame
         indexes = {tuple(cells) for cells in value.values() if isinstance(cells, dict)}
@@ -315,7 +316,7 @@ class _Reader:
 
 
 def refuse_document(file: str, request: InputRequest) -> None:
-    """Refuse a large text that is one value: it would be held in memory several times over."""
+    """Refuse a large text that is one JSON value: parsed, it takes several times its size."""
     lines, more = _first_lines(file)
     is_json = lines and lines[0].startswith(("{", "["))
     if is_json and not _are_lines(lines, list(map(_parsed, lines)), more=more):
@@ -343,7 +344,7 @@ def _too_large(request: InputRequest) -> UnreadableInputError:
 def _first_lines(file: str | IO[bytes]) -> tuple[list[str], bool]:
     """Return the first lines that are not blank, and whether more follow.
 
-    A line of many megabytes is cut short, and the last.
+    A line of many megabytes is cut short, and is then the last line that is returned.
     """
 
     def take(text: IO[bytes]) -> Iterator[str]:
@@ -366,9 +367,12 @@ def _parsed(text: str) -> Any:
 
 
 def _are_lines(lines: Sequence[str], values: Sequence[Any], *, more: bool) -> bool:
-    """Return whether each line holds an object of its own: a row, or a response."""
+    """Return whether each line holds a JSON object of its own: a row or a response.
+
+    `values`: the parsed lines. `more`: whether more lines follow.
+    """
     if len(lines) > 1 or more:
-        # A line that is cut short may be the first; of one value on many lines, none is whole.
+        # The first line may have been cut short. If one value spans many lines, no line is a value.
         objects = [isinstance(value, dict) for value in values]
         begin = all(line.startswith("{") for line in lines[:2])
         return objects[0] or (begin and any(objects))
@@ -403,7 +407,7 @@ def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
     """Raise the error for the first line that is no JSON object, if there is one."""
     full = pl.col(LINE).str.strip_chars().str.len_bytes() > 0
     lines = scan_lines(file).filter(full)
-    # allowed: until the first that is wrong, to say so
+    # allowed: stops at the first wrong line, for the error
     for number, line in chain.from_iterable(map(pl.DataFrame.iter_rows, read_tables(lines))):
         try:
             value = json.loads(line)
@@ -419,14 +423,14 @@ def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
 def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -> None:
     """Refuse lines with a repeated name, whose value is ambiguous.
 
-    The search is for text, which is quick; only lines that may have a name twice are taken apart.
+    A quick text search finds lines that may have a name twice; only these lines are parsed.
     """
     keys = [json.dumps(column, ensure_ascii=False) for column in columns]
     often = [pl.col(LINE).str.count_matches(key, literal=True) > 1 for key in keys]
     lines = scan_lines(file).filter(pl.any_horizontal(often))
     suspects = lines.collect(engine="streaming")
     bare = suspects[LINE].str.strip_chars().str.strip_prefix("{").str.strip_suffix("}")
-    for _ in range(_DEEPEST):  # from the innermost on
+    for _ in range(_DEEPEST):  # from the innermost level outwards
         if not bare.str.contains(r"[\[{]").any():
             break
         bare = bare.str.replace_all(_NESTED, "0")

@@ -1,4 +1,4 @@
-"""Numbers as given → Float64, and the part of whole numbers that a float cannot hold.
+"""Convert numbers to Float64, and keep the rounding error of large whole numbers.
 
 Floats hold whole numbers up to 2^53; nanosecond timestamps are larger. The rounding error of a
 score is a column of its own (`SCORE_REST`), which orders equal floats; computations use the floats.
@@ -19,9 +19,9 @@ _WIDE = pl.Int128
 # Types of numbers that a float may not hold.
 MAYBE_LARGE = (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128, pl.String)
 _LARGEST = {pl.Int64: (1 << 63) - 1, _WIDE: (1 << 127) - 1}
-# Above it, floats are further apart than 1.
+# Above this number, adjacent floats differ by more than 1.
 _LARGEST_EXACT = float(1 << 53)
-# Types that numpy would convert to numbers: the real part, and the days since 1970.
+# Types that numpy would convert to numbers: complex numbers to their real part, dates to days.
 _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64)
 _NUMBERS = (int, float, np.number)
 
@@ -29,15 +29,15 @@ _NUMBERS = (int, float, np.number)
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
     """Return a whole number of up to 128 bits minus its float; 0 for any other number.
 
-    A column of floats is taken as the rounding error itself.
+    A column of floats is returned as it is, as the rounding error itself.
     """
     column = pl.col(source).str.strip_chars() if dtype == pl.String else pl.col(source)
     if dtype.is_float():
         return column.cast(pl.Float64)
-    kind = pl.Int64 if dtype == pl.Int64 else _WIDE  # which takes six times as long
+    kind = pl.Int64 if dtype == pl.Int64 else _WIDE  # the wide type takes six times as long
     whole = column.cast(kind, strict=False)
     rounded = whole.cast(pl.Float64).cast(kind, strict=False)
-    # The floats of the largest are larger by one than the largest that there is.
+    # The float nearest to the type's maximum is larger than the maximum by one.
     beyond = rounded.is_null().cast(pl.Float64)
     rest = (whole - rounded.fill_null(_LARGEST[kind])).cast(pl.Float64) - beyond
     return rest.fill_null(0)
@@ -46,8 +46,9 @@ def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
 def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
     """Restore scores that were whole numbers, with the digits that floats lack.
 
-    OverflowError: some are such numbers, and others are not, or are too large for 64 bits: no type
-    that every format can hold keeps their order.
+    Raises:
+        OverflowError: only some scores are such numbers, or some are too large for 64 bits: no type
+            that every format can hold keeps their order.
     """
     if SCORE_REST not in frame.columns:
         return frame
@@ -65,9 +66,10 @@ def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def given_numbers(values: Sequence[Any]) -> pl.Series:
-    """Return Python's numbers as a column of floats, or of whole numbers too large for floats.
+    """Return Python's numbers as a column of floats, or of integers if floats cannot hold them.
 
-    ValueError: a value that is not a number.
+    Raises:
+        ValueError: a value is not a number.
     """
     kinds = set(map(type, values))
     if bad := tuple(kind for kind in kinds if issubclass(kind, _NO_NUMBERS)):

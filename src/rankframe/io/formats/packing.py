@@ -1,4 +1,4 @@
-"""Compression of whole files: gzip, zstd and bzip2, known by how a file begins, not by its name.
+"""Recognise and undo the compression of files: gzip, zstd and bzip2, by their first bytes.
 
 polars decompresses gzip and zstd as it reads. Files that it cannot decompress (bzip2), and pipes,
 are decompressed into memory, up to a bound that stops decompression bombs.
@@ -23,16 +23,16 @@ from rankframe.core.errors import UnreadableInputError
 
 # Columns of a table of lines.
 LINE, NUMBER = "_line", "_number"
-# Of a memory limit, the share of text that is held, and text that is held whatever the limit.
+# Share of a memory limit that text in memory may take; bytes that it may take whatever the limit.
 _HELD, _SMALL = 1 / 8, 1 << 23
-# So much is unpacked at a time, and beyond so much, nothing that grows like this. (Runs and
-# judgments grow 4 to 20 times.)
+# Bytes that are decompressed at a time; size and growth factor beyond which content is refused as a
+# decompression bomb. (Runs and judgments grow by a factor of 4 to 20.)
 STEP, _MOST_UNPACKED, _MOST_TIMES = 1 << 22, 1 << 30, 100
 
 
 @dataclass(frozen=True)
 class Packing:
-    """A compression: its name, ending and first bytes, its reader and its writer."""
+    """Describe a compression: its name, ending and first bytes, its reader and its writer."""
 
     name: str
     ending: str
@@ -44,7 +44,7 @@ class Packing:
 def _unpack_zstd(file: IO[bytes]) -> IO[bytes]:
     import pyarrow as pa  # noqa: PLC0415 (takes longer than polars to import)
 
-    # A file of Python's, which has lines, over one of Arrow's, which has none.
+    # Arrow's file object cannot be read line by line: wrap it in a Python one.
     return cast("IO[bytes]", io.BufferedReader(pa.CompressedInputStream(file, "zstd")))
 
 
@@ -55,7 +55,7 @@ def _pack_zstd(file: IO[bytes]) -> Any:
 
 
 def _pack_gzip(file: IO[bytes]) -> Any:
-    # Neither a name nor a time in it: the same frame gives the same bytes.
+    # Without a name and a timestamp, so that the same frame gives the same bytes.
     return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
 
 
@@ -97,7 +97,7 @@ def read_until(file: IO[bytes], limit: int | None) -> bytes:
     if limit is None:
         return _as_bytes(file.read())
     parts: list[bytes] = []
-    while limit >= 0 and (part := file.read(STEP)):  # which may be less than was asked for
+    while limit >= 0 and (part := file.read(STEP)):  # `read` may return fewer bytes than requested
         parts.append(_as_bytes(part))
         limit -= len(parts[-1])
     return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -123,14 +123,14 @@ def opened(file: str | IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 class Beginning(NamedTuple):
-    """The first bytes of a file, unpacked, and how the file is packed."""
+    """Hold the first bytes of a file, decompressed, and the compression of the file."""
 
     head: bytes
     packing: Packing | None
 
 
 def beginning_of(file: str | IO[bytes], size: int = 4096) -> Beginning:
-    """Read the beginning of a file; an open file is not packed."""
+    """Read the first `size` bytes of a file, decompressed; an open file is never compressed."""
     packing = _packing_at(file) if isinstance(file, str) else None
     with opened(file) as text:
         return Beginning(text.read(size), packing)
@@ -167,9 +167,9 @@ def scan_lines(file: str | IO[bytes]) -> pl.LazyFrame:
 def without_packing(
     files: Sequence[str], readable: Collection[str] = NATIVE
 ) -> list[str] | list[IO[bytes]]:
-    """Return files for a reader that knows some compressions.
+    """Return files for a reader that decompresses the formats in `readable` itself.
 
-    If one is compressed in another way, the decompressed contents of all files; else their paths.
+    Return the paths; or, if any file has another compression, the decompressed contents of all.
     """
     packings = map(_packing_at, files)
     if all(packing is None or packing.name in readable for packing in packings):

@@ -1,4 +1,4 @@
-"""The file formats: their endings, how files of each begin, and how to open and write them.
+"""Register the file formats: their endings, how to recognise, open and write files of each.
 
 Reading, writing, `rankframe convert` and the formats that messages list follow from `FORMATS`.
 """
@@ -27,14 +27,14 @@ from rankframe.io.formats.packing import ENDINGS, NATIVE, Beginning, beginning_o
 from rankframe.io.raw_table import InputRequest, RawTable, lazy_table
 from rankframe.io.remote import explained, is_address
 
-# Paths, or open files that hold the same.
+# Paths, or open files with the contents.
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _BATCH = 1 << 17  # rows: as many as polars reads at a time
-# Characters in the first line of a file of such a format.
+# The first line of a text file in a format has one of these characters.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
-_STREAM = b"\xff\xff\xff\xff"  # of Arrow; a file of Arrow has its name first
-# polars raises this where a damaged file leads it to a state that it takes for impossible.
+_STREAM = b"\xff\xff\xff\xff"  # of an Arrow stream; an Arrow file begins with "ARROW1"
+# polars raises this (a Rust panic) on some damaged files.
 _PANIC: type[BaseException] = pl.exceptions.PanicException
 # Exceptions that reading a damaged or missing file may raise.
 READ_ERRORS = (pl.exceptions.PolarsError, _PANIC, OSError, EOFError, zlib.error, UnicodeDecodeError)
@@ -45,23 +45,23 @@ class Format:
     """Describe a file format: its names, and how to recognise, open and write files."""
 
     name: str
-    # the endings by which it is called, the first foremost
+    # the usual endings of file names, the main one first
     endings: tuple[str, ...]
     open: Callable[[Files, InputRequest], RawTable]
-    # whether a file that begins so, unpacked, is one
+    # whether a file with these first bytes, decompressed, has this format
     begins: Callable[[bytes], object]
-    # into a path or an open file
+    # writes a frame into a path or an open file
     write: Callable[[pl.DataFrame, Any], object]
     # other endings that are understood
     also: tuple[str, ...] = ()
-    # or nothing but judgments and ranked runs
+    # whether the format holds any table, or only judgments and ranked runs
     any_table: bool = True
-    # the packings in which it is read by a path; in others, what it holds is held in memory
+    # the compressions that the reader decompresses itself; other files are decompressed into memory
     packings: tuple[str, ...] = NATIVE
 
 
 def by_ending(path: str | Path) -> Format | None:
-    """Return the format that the ending of a path stands for, also before .gz, or None."""
+    """Return the format for the ending of a path (before an ending such as .gz), or None."""
     name = Path(path)
     ending = name.suffix.lower()
     if ending in ENDINGS:
@@ -97,7 +97,7 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
     line = first_line(head)
     if named is TREC:
         return look if look and _is_table(look, head) else TREC
-    # The names in a header may hold blanks, and numbers.
+    # The names in a header may hold blanks and digits, so that a header may look like TREC text.
     if named.name == "TSV" and "\t" in line:
         return TREC if trec_format.looks_like_tabbed_trec(line) else named
     header = any(mark in line for mark in _MARKS.get(named.name, ""))
@@ -125,7 +125,7 @@ def writable(*, any_table: bool) -> str:
 
 
 def _is_table(look: Format, head: bytes) -> bool:
-    """Return whether a file is surely CSV, TSV or JSON, although its ending is that of TREC."""
+    """Return whether a file with an ending of TREC text is clearly CSV, TSV or JSON (`look`)."""
     line, separator = first_line(head), separator_of(head)
     if look is TREC or separator is None:
         return look is not TREC
@@ -136,10 +136,10 @@ def _is_table(look: Format, head: bytes) -> bool:
 
 
 def _open_parquet(files: Files, _request: InputRequest) -> RawTable:
-    """Scan Parquet files, local files with text in place of categories.
+    """Scan Parquet files; in local files, categories are read as text.
 
-    polars numbers categories over all row groups, which takes several times as long as reading
-    them; in the files they are texts, each once a row group, and numbers that point to them.
+    polars merges the categories of all row groups, which takes several times as long as reading
+    them: a file has a dictionary of texts per row group.
     """
     frame = pl.scan_parquet(files, glob=False)
     schema = frame.collect_schema()
@@ -163,7 +163,7 @@ def _read_parquet(file: Any, columns: list[str]) -> Iterator[pl.DataFrame]:
         with ParquetFile(file) as opened:
             for batch in opened.iter_batches(_BATCH, columns=columns):
                 yield pl.DataFrame([_text(name, batch.column(name)) for name in columns])
-    except ArrowException as error:  # as polars says that it cannot read a file
+    except ArrowException as error:  # raised as an error of polars, which callers handle
         raise pl.exceptions.ComputeError(str(error)) from error
 
 
@@ -186,7 +186,7 @@ def _open_arrow(files: Files, _request: InputRequest) -> RawTable:
 def _open_trec(files: Files, request: InputRequest) -> RawTable:
     if request.role == "queries":
         raise request.unreadable("TREC text holds no table of queries")
-    # One by one, so that a bad line is named by its own file and number.
+    # File by file, so that the error for a bad line has the file's name and line number.
     frames = [
         trec_format.read_trec(f, request.role, f if isinstance(f, str) else request.name)
         for f in files
@@ -195,7 +195,7 @@ def _open_trec(files: Files, request: InputRequest) -> RawTable:
 
 
 def _begins_as_json(head: bytes) -> str | None:
-    """Return the kind of JSON of a text: "lines" with a value each, or a "document"."""
+    """Return the kind of JSON in a text: "lines" (a value per line) or "document"; None if none."""
     line = first_line(head)
     if not line.startswith(("{", "[")):
         return None
@@ -227,9 +227,9 @@ TREC = Format(
     any_table=False,
     packings=("gzip",),
 )
-# Tables that are no text; packed inside, if at all.
+# Binary tables; any compression is inside the file.
 BINARY = (PARQUET, ARROW)
-# In the order in which they are listed; a file is of the first whose beginning it has.
+# All formats, as messages list them; a file has the first format that recognises its beginning.
 FORMATS = (
     PARQUET,
     ARROW,
@@ -268,7 +268,7 @@ FORMATS = (
 )
 BY_ENDING = {ending: form for form in FORMATS for ending in (*form.endings, *form.also)}
 
-# The part of an error of polars that advises on a call that the user did not make begins here.
+# In an error text of polars, advice on a call that the user did not make begins with this.
 _HINT = re.compile(
     r"\b(?:hint:|consider |you might want to|try (?:setting|increasing))", re.IGNORECASE
 )
@@ -325,17 +325,17 @@ def _bad_part(name: str) -> str | None:
 
 _UNPACK, _REPACK = "Unpack it, and give the file inside", "Unpack it, or pack it as .gz"
 _AS_PARQUET = "Write its table as Parquet or CSV"
-# Texts with two or four bytes a letter: known by a mark, or by many zeros.
+# Texts in UTF-16 or UTF-32: recognised by a byte order mark, or by many zero bytes.
 _WIDE_TEXT = {
     "UTF-32": rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff",
     "UTF-16": rb"\xff\xfe|\xfe\xff",
     "UTF-16LE": rb"(?:[\t-~]\x00){32}|(?:[\t-~]\x00){4,31}[\t-~]?\Z",
     "UTF-16BE": rb"(?:\x00[\t-~]){32}|(?:\x00[\t-~]){4,31}\x00?\Z",
 }
-_BLANKS = rb"(?:\xef\xbb\xbf)?\s*(?i:"  # before a text, whatever its case
-# How files of other kinds begin: the first pattern that matches counts. Excel's workbooks and many
-# others are zip archives inside. Of pickles, protocols 2 to 5 say their number; below it, a frame,
-# an object or a memo follows.
+_BLANKS = rb"(?:\xef\xbb\xbf)?\s*(?i:"  # before a keyword, which may be in any case
+# How files of other kinds begin: the first pattern that matches is used. Excel workbooks and many
+# other files are zip archives. Pickles of protocols 2 to 5 begin with the number of the protocol,
+# and a frame, an object or a memo follows.
 _LOOKS = (
     (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file", _AS_PARQUET),
     (

@@ -1,11 +1,12 @@
-"""Responses of search engines → a row for each hit: Elasticsearch, OpenSearch and Solr.
+"""Convert responses of Elasticsearch, OpenSearch and Solr to a table with a row for each hit.
 
-A response is a JSON object, alone or inside another that says which query it answers. The first few
-show where its parts are (`shape_of`); polars then decodes of each only what is needed, so that the
-documents' own fields cost no memory. `ENGINES` has a row for each engine.
+A response is a JSON object, alone or inside another object that names the query. The first few
+responses show where the parts of a response are (`shape_of`). polars then decodes only the needed
+parts, so that the documents' own fields cost no memory. `ENGINES` has an entry for each engine.
 
-Hits are ranked as they stand. Their scores are kept if they say the same: none is missing, and each
-is below the one above it. Engines break ties as they please, and a sorted query has no scores.
+Hits are ranked in the order of the response. Scores are kept only if they give the same ranking: no
+score is missing, and each score is below the score of the hit before it. (Engines break ties in
+unknown ways, and the hits of a sorted query have no scores.)
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ class Engine:
     """Describe the responses of a search engine."""
 
     name: str
-    # where its list of hits lies
+    # the path of the list of hits in a response
     hits: Path
-    # in a hit
+    # the paths in a hit
     doc: Path
     score: Path
-    # where it reports a failure: the path, a pattern of its text on failure, words for the message
+    # how a failure is reported: the path, a pattern of the text on failure, words for the message
     faults: tuple[tuple[Path, str, str], ...] = ()
-    # no response but its list of hits alone, known by what is in them
+    # whether this stands for a bare list of hits without a response, recognised by its elements
     bare: bool = False
 
 
@@ -81,11 +82,11 @@ class Shape:
     """Describe where the parts of a response are in each line of a file."""
 
     engine: Engine
-    # from the outside to the response
+    # the path from a line to the response in it
     outer: Path
-    # of the line: columns by their names
+    # columns that are fields of the line: name → path
     fields: Mapping[str, Path]
-    # of a hit, likewise
+    # columns that are fields of a hit: name → path
     hit_fields: Mapping[str, Path]
     # the paths in a hit whose value is a list of one value
     listed: Collection[Path] = field(default=())
@@ -105,9 +106,9 @@ class Shape:
 
 
 def shape_of(first_values: Sequence[Any], user_names: Collection[str] = ()) -> Shape | None:
-    """Find where the responses are in the first values; return None if they are no responses.
+    """Find the parts of responses in the first values; return None if these are no responses.
 
-    `user_names`: the user's names of columns: paths with dots, from the line or a hit on.
+    `user_names`: the user's names of columns: paths with dots, which begin at a line or at a hit.
     """
     places = [(value, place) for value in first_values if (place := _place(value))]
     if not places:
@@ -189,7 +190,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _is_value(value: Any) -> bool:
-    """Return whether this is text, a number, or a list of one, as in Elasticsearch's `fields`."""
+    """Return whether a value is text or a number, or a list of one (Elasticsearch's `fields`)."""
     if isinstance(value, list):
         return len(value) == 1 and isinstance(value[0], str | int | float)
     return isinstance(value, str | int | float)

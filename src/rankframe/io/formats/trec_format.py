@@ -1,4 +1,4 @@
-"""The TREC text formats: runs (`query Q0 doc rank score tag`) and qrels (`query iter doc grade`).
+"""Read and write TREC text: runs (`query Q0 doc rank score tag`), qrels (`query iter doc grade`).
 
 Fields are separated by white space. Blank lines, comments and words after the tag of a run are
 skipped. A comment starts with # and does not have the fields of a line: `#q1 0 d7 2` judges a
@@ -65,9 +65,9 @@ _UNIFORM = pl.col(LINE).str.replace_all(r"[ \t\f\v]+", " ")
 _ROUNDED = float(1 << 53), float(1 << 127)
 NO_ITERATION = "0"
 GZIP = b"\x1f\x8b"
-# Byte sequences that make a text uneven: a byte order mark, comments, and other characters that
-# separate fields or end lines. The key is one byte of the sequence that few texts have: searching
-# for one byte is several times as fast as for a sequence.
+# Byte sequences that polars cannot read as a table: a byte order mark, comments, and other
+# characters that separate fields or end lines. The key is a byte of the sequence that few texts
+# have: searching for one byte is several times as fast as searching for a sequence.
 _UNEVEN = {b"\xef": b"\xef\xbb\xbf", b"#": b"\n#", b"\r": b"\r", b"\f": b"\f", b"\v": b"\v"}
 
 
@@ -76,8 +76,8 @@ def read_trec(
 ) -> pl.DataFrame:
     """Parse a TREC file (plain or compressed) into String columns and a Float64 score or grade.
 
-    Without a role, the first line tells whether it is a run or qrels. whole: grades are read as C's
-    atol reads them, the whole number that they begin with.
+    Without a role, the first line tells whether the file is a run or qrels. `whole`: grades are
+    read as C's atol reads them: only the whole number at the beginning counts.
     """
     table = read_even(source, role, whole=whole)
     if table is None:
@@ -109,7 +109,7 @@ def read_even(
     *before_last, last = FIELDS[role]
     values = [column for column in (NUMERIC[role], RANK) if column in FIELDS[role]]
     numbers = () if whole and role == "qrels" else values
-    # The last field is always looked at: polars notices lines that are too long only then.
+    # The last field is always read: polars notices lines with too many fields only then.
     gap = pl.any_horizontal(pl.col(*before_last, last).is_null())
     table = pl.scan_csv(
         source if isinstance(content, mmap.mmap) else io.BytesIO(content),
@@ -170,7 +170,7 @@ def _no_comment(role: Kind | None) -> pl.Expr:
 
 
 def _wrong_fields(role: Kind) -> pl.Expr:
-    """Return whether a line lacks fields of its kind or has too many.
+    """Return an expression: whether a line has too few or too many fields for this role.
 
     The line must have single blanks between fields.
     """
@@ -181,9 +181,9 @@ def _wrong_fields(role: Kind) -> pl.Expr:
 def read_lines(
     source: str | IO[bytes], role: Kind | None, *, whole: bool = False, exact: bool = False
 ) -> pl.DataFrame | None:
-    """Read lines with any white space; return None if one of them has a mistake.
+    """Read lines with any white space between fields; return None if a line has a mistake.
 
-    Text without lines has no columns. exact: scores stay text.
+    A text without lines gives a frame without columns. `exact`: scores stay text.
     """
     lines = _scan(source).collect()
     if lines.select(_COMMENT.any()).item():
@@ -191,7 +191,7 @@ def read_lines(
     lines = lines.filter(_FULL)
     if lines.is_empty():
         return pl.DataFrame()
-    # White space is made uniform only where it is not: a regular expression per line is dear.
+    # Only lines with irregular white space are normalised: a regular expression per line is slow.
     uneven = pl.col(LINE).str.contains("  ", literal=True) | pl.col(LINE).str.contains(r"[\t\f\v]")
     if lines.select(uneven.any()).item():
         lines = lines.with_columns(pl.when(uneven).then(_UNIFORM).otherwise(pl.col(LINE)))
@@ -230,7 +230,7 @@ def _numbers(texts: T, role: Kind, *, whole: bool) -> T:
 def refuse_mistakes(
     source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
 ) -> NoReturn:
-    """Refuse a text whose lines have mistakes, or without lines; all lines are counted."""
+    """Refuse a text that has lines with mistakes, or no lines; the error counts all such lines."""
     lines = _scan(source).filter(_no_comment(role), _FULL).with_columns(_UNIFORM)
     first = lines.select(LINE).head(1).collect(engine="streaming")
     if first.is_empty():
@@ -334,9 +334,9 @@ def _kind_of(first_line: str) -> Kind:
 
 
 def _only_followed(line: pl.Expr) -> pl.Expr:
-    """Return whether a line of a run has all its fields and then more words.
+    """Return an expression: whether a line of a run has all fields, followed by more words.
 
-    If an id has a blank, the field of the rank is a word, or that of the tag is a number.
+    The result is False if an id has a blank: the rank field is then a word, or the tag a number.
     """
     fields = line.str.split_exact(" ", len(FIELDS["run"])).struct
     rank, tag, word = (fields.field(f"field_{index}") for index in (3, _TAG, len(FIELDS["run"])))

@@ -1,10 +1,10 @@
-"""Read tables of other libraries as a LazyFrame, in memory, as a stream, or from a temporary file.
+"""Read tables of other libraries as a LazyFrame: from memory, a stream or a temporary file.
 
-Tables in memory (pyarrow, pandas) are taken as they are. A dataset is scanned again whenever it is
-read, by batches, with the columns that are asked for. Any other stream is read once, here: it may
-be the only time, or dear to repeat (a query of DuckDB), and rows are looked at more than once. What
-is small is held; the rest goes to a temporary Parquet file that has no name any more, so that it
-is gone with the last frame over it, or with the process.
+Tables in memory (pyarrow, pandas) are used as they are. A dataset is scanned by batches in every
+pass, with the needed columns only. Any other stream is read once, since it may not be repeatable or
+be slow to repeat (a query of DuckDB), while evaluations may need several passes. A small stream is
+held in memory. A large stream is written to a temporary Parquet file, which is unlinked at once:
+the disk space is freed with the last frame that uses the file, or with the process.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import dataset as pads
 
-# Bytes of a stream that are held; beyond, all of it is spooled.
+# Bytes of a stream that are held in memory; a larger stream is written to a temporary file.
 _HELD = 1 << 26
 # Rows of a batch, and of a row group. (10M rows: twice as many take 100 to 200 MB more.)
 _ROWS = 1 << 16
 # Batches and files of a dataset that are read ahead. (By default 16 and 4:
 # 300 MB more for 10M rows, in no less time.)
 _AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
-# One column by itself, by module and class.
+# Classes that are a single column, as (module, class).
 _COLUMNS = (("pandas", "Series"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Array"))
 
 
@@ -126,7 +126,7 @@ def _spooled(
             lazy_table(schema, read).sink_parquet(
                 path, compression="lz4", statistics=False, row_group_size=_ROWS, engine="streaming"
             )
-        with path.open("rb") as file:  # the frame keeps it open when its name is gone
+        with path.open("rb") as file:  # the frame keeps the file open after it is unlinked
             return pl.scan_parquet(file)
 
 

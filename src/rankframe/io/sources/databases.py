@@ -1,11 +1,11 @@
-"""Tables and queries of databases: `duckdb:shop.db#runs`, `postgresql://ann@host/shop#select …`.
+"""Read tables and queries of databases: `duckdb:shop.db#runs`, `postgresql://ann@host/shop#…`.
 
-DuckDB (opened for reading only) and PostgreSQL (through ADBC) give Arrow batches. What is small is
-asked for once, and held; what is not streams: the query runs once more for each pass over its rows.
-SQLite, and connections that somebody opened, give their rows once, and these are held: a connection
-belongs to the thread of its owner.
-A query is one `select` that changes nothing: DuckDB and PostgreSQL are read in read-only mode, and
-DuckDB may reach no other file and load no extension.
+DuckDB (opened for reading only) and PostgreSQL (through ADBC) return Arrow batches. A small result
+is held in memory. A large result is streamed: the query runs again for each pass over its rows.
+The rows of SQLite, and of connections that a user opened, are read once and held in memory: such a
+connection may be used only in its own thread.
+A query must be one `select` that changes nothing: DuckDB and PostgreSQL run in read-only mode, and
+DuckDB can neither open other files nor load extensions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from rankframe.io.raw_table import RawTable, lazy_table
 # A query → its Arrow batches; the connection ends with the context.
 Ask: TypeAlias = Callable[[str], AbstractContextManager[Any]]
 
-_ROWS = 1 << 17  # of a batch, where that can be said
-_FEW_ROWS, _FEW_BYTES = 1 << 18, 1 << 26  # that are held
-# So that a query, or a view in a file of somebody else's, reads nothing but the file.
+_ROWS = 1 << 17  # rows of a batch, if the library has a setting for it
+_FEW_ROWS, _FEW_BYTES = 1 << 18, 1 << 26  # up to which a result is held in memory
+# Settings with which a query, or a view in an untrusted file, can read nothing but that file.
 _SEALED: Final[dict[str, Any]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -36,7 +36,7 @@ _SEALED: Final[dict[str, Any]] = {
     "lock_configuration": True,
 }
 _PATIENCE = 10  # seconds for a server to answer, and of a file until its lock is released
-# A table is named by names that a full stop may part; whatever has a blank in it is a query.
+# The name of a table, which may have parts separated by full stops. A text with a blank is a query.
 _TABLE = re.compile(r"""[^\s()"';]+""")
 _TABLES = (
     "select case when table_schema in ('main', 'public') then table_name "
@@ -59,7 +59,7 @@ def open_database(kind: str, place: str, selection: str | None, name: str) -> Ra
         query = _query(selection, name, lambda: _tables(ask))
         with ask(_select(query)) as batches:
             empty = pl.DataFrame(batches.schema.empty_table())
-            # Types that polars does not know, or reads as bytes: uuid, numeric, json of PostgreSQL.
+            # Types unknown to polars, or read as bytes: uuid, numeric and json of PostgreSQL.
             odd = [
                 column
                 for column, kind in empty.schema.items()
@@ -92,7 +92,7 @@ def is_query(source: object) -> bool:
 def open_query(connection: Any, query: str, *, name: str) -> RawTable:
     """Read the answer of an open connection to a query, or a table by its name.
 
-    DuckDB, ADBC, SQLAlchemy and any other DB-API connection will do.
+    `connection`: of DuckDB, ADBC, SQLAlchemy or any other DB-API library.
     """
     name = name.replace(" tuple", " query")
     query = _select(_quoted(query)) if _TABLE.fullmatch(query) else query
@@ -169,7 +169,7 @@ def _duckdb(place: str, name: str) -> Ask:
             if [statement.type.name for statement in statements] != ["SELECT"]:
                 raise UnreadableInputError(name, "a query must be a single select")
             relation = connection.sql(query)
-            # Called otherwise before DuckDB 1.5.
+            # This function has another name before DuckDB 1.5.
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield reader(_ROWS)
 
@@ -231,7 +231,7 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
         if unknown:
             try:
                 names = tables()
-            except Exception:  # noqa: BLE001 (it is asked for a hint alone)
+            except Exception:  # noqa: BLE001 (the table names only serve as a hint)
                 names = []
             near = did_you_mean(unknown[1], names) or (f"It has {listing(names)}" if names else "")
         elif "different configuration" in reason or "Could not set lock" in reason:

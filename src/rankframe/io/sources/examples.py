@@ -1,4 +1,4 @@
-"""The data that ships with rankframe: where its files lie, under names."""
+"""Locate the example data that ships with rankframe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankframe.core.errors import UnreadableInputError
 from rankframe.core.options import check_choice
 
 ExampleName: TypeAlias = Literal["shop", "movies"]
-# The judgments of each, and which of its files are runs, the one to compare with first.
+# For each example: the file of its judgments, and the files of its runs, the baseline first.
 _QRELS = {"shop": "qrels", "movies": "ratings"}
 _RUNS = {"shop": ("bm25", "dense", "hybrid"), "movies": ("popular", "item_based", "als")}
 

@@ -87,7 +87,7 @@ def _open_files(
     request: InputRequest,
     folder: KeptFolder | None = None,
 ) -> RawTable:
-    """Open files of a format; text that is large for the memory limit, through temporary files.
+    """Open files of a format; text that is too large for the memory limit is spooled to disk.
 
     `names`: what messages call the files. `folder`: the temporary folder with the files, if any.
     """
@@ -118,7 +118,7 @@ def open_stream(file: IO[bytes], request: InputRequest) -> RawTable:
         raise request.empty()
     head = packing.beginning_of(buffer).head
     registry.refuse_other(head, name)
-    # Text of no known format is refused as TREC text, which names the line.
+    # Text of an unknown format is read as TREC text, whose error names the bad line.
     table = (registry.by_beginning(head) or TREC).open([buffer], request)
     return table._replace(frame=table.frame.collect().lazy(), seekable=True)
 
@@ -169,7 +169,7 @@ def open_address(address: str, request: InputRequest) -> RawTable:
     if scheme in (HUGGING_FACE, *WEB):
         return _open_web(address, scheme, request)
     if scheme not in STORES:
-        near = get_close_matches(scheme, _KNOWN, 1, 0.5)  # schemes are short: half is much
+        near = get_close_matches(scheme, _KNOWN, 1, 0.5)  # schemes are short
         there_are = f"There are {'://, '.join(_KNOWN[:7])}://"
         hint = f"Did you mean {near[0]}://? " if near else ""
         raise request.unreadable(f"no address begins with {scheme}://", hint + there_are)
@@ -177,7 +177,7 @@ def open_address(address: str, request: InputRequest) -> RawTable:
         return _open_remote(Remote.at(address), request)
     except RankframeError:
         raise
-    except (OSError, ValueError) as error:  # also what pyarrow finds wrong with an address
+    except (OSError, ValueError) as error:  # ValueError: pyarrow refuses the address
         raise UnreadableInputError(name, *explained(address, error)) from error
 
 
@@ -187,7 +187,7 @@ def _open_web(address: str, scheme: str, request: InputRequest) -> RawTable:
 
     try:
         form = registry.by_ending(urlsplit(address).path)
-    except ValueError as error:  # such as brackets that no address has
+    except ValueError as error:  # such as an address with stray brackets
         raise request.unreadable(f"this is no address ({error})") from error
     listed = scheme == HUGGING_FACE and form in (PARQUET, None)  # also folders and patterns
     if listed or (form is PARQUET and web.serves_parts(address, request.name)):
@@ -229,7 +229,7 @@ def _open_remote(place: Remote, request: InputRequest) -> RawTable:
 
 
 def _matching(place: Remote) -> list[Remote]:
-    """Return the files that match an address with a pattern in it."""
+    """Return the files whose addresses match a pattern."""
     pattern = _PATTERN.search(place.path)
     folder = place.path[: pattern.start()].rpartition("/")[0] if pattern else ""
     return replace(place, path=folder).glob(place.path[len(folder) + 1 :]) if folder else []
@@ -247,6 +247,6 @@ def _no_such_place(place: Remote, name: str) -> UnreadableInputError:
 
 def scan_files(files: Sequence[Remote]) -> pl.LazyFrame:
     """Scan Parquet files at addresses; only the needed bytes are fetched."""
-    with reached_with(files[0].options):  # as when they were found
+    with reached_with(files[0].options):  # the options with which the files were listed
         arguments = polars_arguments(files[0].scheme)
     return pl.scan_parquet([str(file) for file in files], glob=False, **arguments)

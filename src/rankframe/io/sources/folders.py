@@ -1,7 +1,7 @@
 """Open folders that are one table: Parquet files, Delta and Iceberg; find judgments in collections.
 
-Of a table with a history, only the history tells which files are still part of it, so that a
-folder is searched for one before its files are read.
+If a table has a history (Delta, Iceberg), only the history tells which files are still part of the
+table. A folder is therefore searched for a history before its files are read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankframe.io.remote import S3, polars_options, scheme_of
 _DELTA = "_delta_log"
 _ICEBERG = re.compile(r"metadata/[^/]+\.metadata\.json")
 METADATA = ".metadata.json"  # at the end of a file of Iceberg
-# Options of S3 as polars has them → as pyiceberg does.
+# Names of S3 options in polars → in pyiceberg.
 _PYICEBERG = {
     "aws_endpoint_url": "s3.endpoint",
     "aws_access_key_id": "s3.access-key-id",
@@ -42,7 +42,7 @@ _TEXTS = ("corpus", "queries")
 def open_folder(folder: Path, request: InputRequest) -> pl.LazyFrame | str:
     """Open a local folder: a table of Delta or Iceberg, or Parquet files.
 
-    Of a collection, return the path of its file of judgments.
+    For a test collection, return the path of its file of judgments instead.
     """
     here = [f"{_DELTA}/"] if (folder / _DELTA).is_dir() else []
     here += [f"metadata/{path.name}" for path in (folder / "metadata").glob(f"*{METADATA}")]
@@ -91,8 +91,8 @@ def _is_table(path: Path) -> bool:
 def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -> pl.LazyFrame:
     """Scan the Parquet files in a folder and its Hive-style subfolders (`day=2026-01-01`).
 
-    As Spark has it, names that begin with _ or . are no data; all else must be read. `sizes`: of
-    the files by their paths from the folder; `reached`: what polars must know to get there.
+    As in Spark, files whose names begin with _ or . are ignored; all other files must be readable.
+    `sizes`: relative path → size of each file. `reached`: arguments for polars' scan function.
     """
     data_files = [file for file in map(Path, sizes) if all(map(_is_data, file.parts))]
     files = [file for file in data_files if BY_ENDING.get(file.suffix.lower()) is PARQUET]
@@ -117,10 +117,10 @@ def open_parts(root: str, sizes: Mapping[str, int], name: str, **reached: Any) -
     paths, inside = [f"{root}/{file}" for file in files], keys.pop()
     if not inside:
         return pl.scan_parquet(paths, glob=False, hive_partitioning=False, **reached)
-    # Polars looks at the whole path, of which only what is below the folder is part of the data.
+    # polars parses `key=value` in the whole path, but only the part inside the folder is data.
     above = _hive_columns(Path(root))
     columns = [*above, *inside]
-    # Every file is checked: polars would overwrite its column with the name of the folder.
+    # Every file is checked: polars would overwrite a column that has the name of such a key.
     each = (
         pl.scan_parquet([path], glob=False, hive_partitioning=False, **reached) for path in paths
     )
@@ -158,7 +158,7 @@ def _hive_columns(path: Path) -> list[str]:
 
 
 def refuse_empty_parts(sizes: Mapping[str, int], name: str) -> None:
-    """Refuse several files of which some are empty: writing them was interrupted."""
+    """Refuse a folder in which some of several files are empty: writing them was interrupted."""
     empty = [file for file, size in sizes.items() if size == 0]
     if empty:
         problem = f"{len(empty):,} of its {len(sizes):,} files are empty, e.g. {empty[0]!r}"
@@ -196,7 +196,7 @@ def open_delta(root: str, name: str) -> pl.LazyFrame:
 
 
 def _refuse_lost_files(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Refuse a Delta table of which a file is gone or cut short; polars would panic."""
+    """Refuse a Delta table with a missing or truncated file, on which polars would panic."""
     for path, size in sizes.items():
         places = (folder / path, folder / unquote(path))
         place = next((place for place in places if place.is_file()), None)
@@ -208,7 +208,7 @@ def _refuse_lost_files(folder: Path, sizes: Mapping[str, int]) -> None:
 
 def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:
     """Open an Iceberg table by a file of its metadata."""
-    # polars would warn that it lacks a faster planner, which matters for thousands of files.
+    # Silence polars' warning about a missing faster planner, which matters for thousands of files.
     os.environ.setdefault("POLARS_ICEBERG_PLANNER", "pyiceberg")
     scheme = scheme_of(metadata)
     place = metadata if scheme else Path(metadata).absolute().as_uri()
@@ -225,7 +225,7 @@ def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:
 
 @contextmanager
 def _opened_as(kind: str, name: str) -> Iterator[None]:
-    """Explain why a folder cannot be opened as such a table."""
+    """Turn an error inside the block into one that says why a folder is no table of this kind."""
     try:
         yield
     except ImportError as error:
@@ -236,7 +236,7 @@ def _opened_as(kind: str, name: str) -> Iterator[None]:
 
 
 def _latest(files: list[str]) -> str:
-    """Return the newest metadata: 00012-….metadata.json, or v12.metadata.json.
+    """Return the file with the highest number: 00012-….metadata.json, or v12.metadata.json.
 
     >>> _latest(["metadata/v9.metadata.json", "metadata/v10.metadata.json"])
     'metadata/v10.metadata.json'

@@ -1,8 +1,9 @@
-"""Spool text that is large for the memory limit: read it once, by blocks, into Parquet files.
+"""Spool text that is too large for the memory limit: read it in blocks, and write Parquet files.
 
-Each block is whole lines, and is read as any text of its format; rows and errors are as if the
-text had been read whole. Later steps see files of which any slice can be read. Formats that do
-not go by lines, and tables without a header, are not spooled: the caller reads them whole.
+A block consists of whole lines, and the reader of its format reads it. Rows and errors are the same
+as if the text had been read as a whole. Any slice of the Parquet files can then be read alone.
+Formats that are not line by line, and tables without a header, are not spooled: the caller reads
+them as a whole.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from rankframe.io.formats.trec_format import Kind, read_even, read_lines, refuse
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.io.scratch import KeptFolder, room_for
 
-# Shares of a memory limit: text that is read at once, and a file of rows.
+# Shares of a memory limit: for a block of text, and for the rows of one Parquet file.
 _BLOCK, _PART = 1 / 64, 1 / 16
-# Blocks are no smaller and no larger than this.
+# The smallest and the largest size of a block, in bytes.
 _BLOCKS = 1 << 20, 1 << 24
-# A line that is longer than this is none.
+# A longer line means that the text is not made of lines.
 _LONGEST = 1 << 25
-# Bytes that are unpacked to measure a file; of a larger file, the size in its trailer counts.
+# Bytes that are decompressed to measure a file; for a larger file, the size in its trailer is used.
 _LOOKED_AT = 1 << 28
-# Text grows 4 to 20 times as it is unpacked; 1032 times is the most that gzip can pack.
+# Decompressed text is 4 to 20 times as large; the largest factor that gzip can reach is 1032.
 _TIMES, _MOST_TIMES = 20, 1032
 
 _STEP = 1 << 20
 _JSON, _WITH_QUOTES = ("JSON", "JSON Lines"), ("CSV", "TSV")
 Types: TypeAlias = Mapping[str, pl.DataType]
 Columns: TypeAlias = tuple[tuple[str, pl.DataType], ...]
-# Reads a block of whole lines, with the types of the whole text once these are known.
+# A function that reads a block of whole lines, given the types of the whole text or None.
 ReadBlock: TypeAlias = Callable[[bytes, Types | None], pl.DataFrame]
 
 
@@ -75,7 +76,7 @@ def spooled(
 ) -> RawTable | None:
     """Read the texts of files as one table; return None if they cannot be read by blocks.
 
-    `names`: what messages call the files. `folder`: where they lie, if that is a temporary one.
+    `names`: what messages call the files. `folder`: the temporary folder with the files, if any.
     """
     folder = folder or KeptFolder()
     spools: list[_Spool] = []
@@ -92,8 +93,8 @@ def spooled(
         types = [spool.types() for spool in spools]
         alike = all(columns == types[0] for columns in types)
         if not alike and form is not TREC:
-            return None  # read whole, the files give a table or the error that fits
-        if alike:  # one scan, of which any stretch of rows can be read alone
+            return None  # reading the files as a whole gives a table or the right error
+        if alike:  # in a single scan, any slice of rows can be read alone
             frame = _scan([path for spool in spools for path in spool.paths], types[0])
         else:
             frames = [_scan(spool.paths, spool.types()) for spool in spools]
@@ -119,7 +120,7 @@ def _spool_file(file: str, form: Format, request: InputRequest, folder: Path) ->
         spool.flush()
         types = spool.types()
         if form is TREC and any(RANK not in dict(columns) for columns in spool.schemas):
-            types.pop(RANK, None)  # a rank that is no number says that none of them are ranks
+            types.pop(RANK, None)  # if a rank is no number, the column is not used as ranks
         if not spool.differs_from(types):
             return spool if spool.paths else None
     return None
@@ -186,7 +187,7 @@ class _Spool:
         return pl.concat([*empty, pl.DataFrame()], how="diagonal_relaxed").schema
 
     def differs_from(self, types: Types) -> bool:
-        """Return whether a table has a column that is not of these types, and not only nulls."""
+        """Return whether a column that is not all null has another type than in `types`."""
         columns = (column for columns in self.schemas for column in columns)
         return any(kind not in (pl.Null, types.get(name)) for name, kind in columns)
 
@@ -243,7 +244,7 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
     if room > _LOOKED_AT:
         if packing.name != "gzip":
             return size * _TIMES
-        file.seek(-4, io.SEEK_END)  # the size that stands at the end, modulo 2^32
+        file.seek(-4, io.SEEK_END)  # gzip's trailer: the size modulo 2^32
         (stored,) = struct.unpack("<I", file.read(4))
         return stored if size <= stored <= size * _MOST_TIMES else size * _TIMES
     file.seek(0)
@@ -259,7 +260,7 @@ def _trec_reader(role: Kind | None, refuse: Callable[[], NoReturn]) -> ReadBlock
 
     def read(block: bytes, types: Types | None) -> pl.DataFrame:
         nonlocal role
-        exact = types is not None and types.get(SCORE) == pl.String  # floats cannot hold them
+        exact = types is not None and types.get(SCORE) == pl.String  # floats cannot hold the scores
         table = None if exact else read_even(io.BytesIO(block), role)
         if table is None:
             table = read_lines(io.BytesIO(block), role, exact=exact)
@@ -285,7 +286,7 @@ def _table_reader(open_block: Callable[[bytes], RawTable], first: bytes) -> Read
     def read(block: bytes, types: Types | None) -> pl.DataFrame:  # noqa: ARG001
         nonlocal header
         table = open_block(header + block).frame.collect()
-        header = first[:end]  # which the first block has itself
+        header = first[:end]  # the first block already has the header
         return table
 
     return read

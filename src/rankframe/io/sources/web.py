@@ -1,6 +1,6 @@
-"""Fetch files of the web, and of Hugging Face.
+"""Fetch files from the web and from Hugging Face.
 
-Imported only for such an address: the libraries of the protocol take longer to import than most
+This module is imported only for web addresses: its HTTP libraries take longer to import than most
 files take to evaluate.
 """
 
@@ -29,7 +29,7 @@ def fetch(address: str, name: str) -> bytes:
 
 
 def serves_parts(address: str, name: str) -> bool:
-    """Return whether a server of the web can send a part of a file."""
+    """Return whether the web server can send a part of a file (a range request)."""
     with _ask(address, name, Range="bytes=0-3") as answer:
         return answer.status == http.HTTPStatus.PARTIAL_CONTENT
 

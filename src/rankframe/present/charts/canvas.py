@@ -1,4 +1,4 @@
-"""The look of a chart: its size, title and theme, its panels, and lines for curves."""
+"""Apply the look of a chart: size, title and theme; draw panels, and lines for curves."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ else:
     Chart = Any  # altair is optional
 
 WIDTH, HEIGHT = 420, 300
-_MOST_POINTS = 4_000  # in one chart
-_SMALLEST, _LARGEST = 40, 4_000  # dots across and down
-# Dots that a letter takes, about; beyond the plot, titles have the room of its axis.
+_MOST_POINTS = 4_000  # points of all curves in one chart
+_SMALLEST, _LARGEST = 40, 4_000  # width and height of a chart, in dots
+# Approximate width of a letter in a title and a subtitle, in dots; and the width of the axis, which
+# titles may take in addition to the plot.
 _TITLE_LETTER, _SUBTITLE_LETTER, _AXIS = 7.2, 5.4, 50
-_LONGEST_LINE = 90  # letters: `offline_charts` cuts titles that are longer
+_LONGEST_LINE = 90  # letters of a line in a title: `offline_charts` cuts longer lines
 
 
 class Look(TypedDict, total=False):
-    """Name the options of looks that every chart takes by keyword.
+    """Declare the keyword options for the look that every chart takes.
 
-    title: instead of its own; "" for none, and nothing below it.
-    width, height: of what is plotted, in dots; of panels, the height of all together.
+    title: replaces the chart's own title; with "", the chart has neither title nor subtitle.
+    width, height: the size of the plot without axes, in dots; height is of all panels together.
     theme: "light" or "dark".
     """
 
@@ -103,10 +104,10 @@ class Canvas:
         self, chart: Any, column: str, order: Sequence[str], usual: float, minimum: float,
         width: float | None = None, alone: float | None = None,
     ) -> Any:  # fmt: skip
-        """Draw the chart for each value of a column, in this order, each close below its name.
+        """Draw a panel for each value of a column, in this order, with the value as its title.
 
         usual: the height of all panels together; minimum: of each panel.
-        alone: the usual height of the chart if there is only one value, which then has no panel.
+        alone: the usual height if there is only one value; the chart then has no panels.
         """
         width = self.wide() if width is None else width
         if alone is not None and len(order) == 1:
@@ -120,10 +121,10 @@ class Canvas:
         self, curves: Mapping[str, pl.DataFrame], x: str, y: str, titles: tuple[str, str],
         *, shares: bool, zero: bool = False,
     ) -> Any:  # fmt: skip
-        """Draw a line for each curve, downsampled where nobody would see the difference.
+        """Draw a line for each curve, downsampled if it has too many points to tell apart.
 
-        shares: both axes go from 0 to 1, and points are joined in the order in which they come.
-        zero: the values begin there.
+        shares: whether both axes go from 0 to 1, and points are joined in the order of the rows.
+        zero: whether the axis of values begins at 0.
         """
         if not curves:
             raise OptionError("there is no curve to draw.")
@@ -143,7 +144,7 @@ class Canvas:
         }
         horizontal = {"domain": [0, 1]} if shares else {"zero": False, "nice": False}
         vertical = {"domain": [0, 1]} if shares else {"zero": zero}
-        # A point alone is no line: it is seen as a point.
+        # A curve with a single point has no line: draw the point.
         lonely = any(points.height == 1 for points in curves.values())
         drawn = (
             marks.chart_of(marks.named(thinned, ["place", x, y]))
@@ -169,10 +170,10 @@ class Canvas:
         return line.mark_line(strokeDash=[4, 4], color=self.ink)
 
     def finished(self, chart: Any, title: str, subtitle: Iterable[str] = ()) -> Any:
-        """Give a chart its title, a subtitle of these lines, and the colours of the theme.
+        """Return the chart with its title, a subtitle of these lines, and the colours of the theme.
 
-        Labels have no limit: texts are short, and where Vega cuts one inside an emoji, drawing
-        fails.
+        Vega's limit on the length of labels is off: texts are short, and drawing fails if Vega cuts
+        a text inside an emoji.
         """
         ink, grid = self.ink, self.ground.grid
         return (
@@ -203,7 +204,7 @@ class Canvas:
 
 
 def _folded(texts: Iterable[str], letters: float) -> list[str]:
-    """Wrap texts into lines that are not too long."""
+    """Wrap texts into lines of at most `letters` letters."""
     width = max(min(int(letters), _LONGEST_LINE), 12)
     return [
         line

@@ -1,4 +1,4 @@
-"""Inputs of charts: results, comparisons, frames and plain lists become frames by name."""
+"""Convert inputs of charts (results, comparisons, frames, plain lists) to frames by name."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from rankframe.metrics.names import parse
 from rankframe.stats.bootstrap import hash_ids
 from rankframe.stats.exact import exact_sum
 
-# Of one system or of several, by name.
+# The values of one system, or of several systems by name.
 Values: TypeAlias = Result | Comparison | pl.DataFrame | Mapping[str, Result | pl.DataFrame]
 Frame: TypeAlias = Literal["per_query", "slices"]
 # Grades in rank order; None is a document that was not judged.
 Grades: TypeAlias = Sequence[float | None]
-ALONE = "run"  # what has no name
-_NAME = 24  # letters of a name in a sentence
-_NAMED = 4  # systems in a sentence
+ALONE = "run"  # the name of a system without a name
+_NAME = 24  # most letters of a name in a sentence
+_NAMED = 4  # most systems that a sentence lists
 
 
 def by_name(values: Any, kind: Any, needed: str) -> dict[str, Any]:
-    """Return values of a kind by name, a single one under the name "run"; see `check_kind`."""
+    """Return values by name; a single value gets the name "run". Refuse values of another kind.
+
+    kind, needed: see `check_kind`.
+    """
     named = values if isinstance(values, Mapping) and values else {ALONE: values}
     for value in named.values():
         check_kind(value, kind, needed)
@@ -50,7 +53,7 @@ def unknown(problem: str, name: object, names: Iterable[str]) -> OptionError:
 
 
 def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
-    """Return the values of queries or of slices of each system."""
+    """Return a frame for each system, by name: its values per query, or its slices."""
     if isinstance(values, Comparison):
         if frame == "per_query":
             return dict(values.per_query)
@@ -76,9 +79,9 @@ def frames_of(values: Values, frame: Frame) -> dict[str, pl.DataFrame]:
 
 
 def vocabulary_of(*values: Any) -> Vocabulary:
-    """Return what a chart of these values calls queries and documents.
+    """Return the words for queries and documents in a chart of these values.
 
-    Results and what is computed of them know their words; frames do not.
+    Results, comparisons and similar objects have a vocabulary; frames do not.
     """
     parts = [
         part
@@ -89,9 +92,9 @@ def vocabulary_of(*values: Any) -> Vocabulary:
 
 
 def values_of(values: Values, metric: str | None) -> tuple[dict[str, pl.DataFrame], str]:
-    """Return `query_id` and the values of one metric as `value` of each system, and the metric.
+    """Return a frame of `query_id` and `value` for each system, and the name of the metric.
 
-    The default is the first metric of the first system.
+    metric: the metric whose values are returned (default: the first metric of the first system).
     """
     frames = frames_of(values, "per_query")
     for name, frame in frames.items():
@@ -134,7 +137,7 @@ def lists_of(relevance: Grades | Mapping[str, Grades] | pl.Series | Any) -> dict
 
 
 def _as_grade(grade: Any) -> float | None:
-    """Return a grade as a float; None for a document that was not judged, also as NaN."""
+    """Return a grade as a float; None for an unjudged document, whose grade is None or NaN."""
     if grade is None or grade != grade:  # noqa: PLR0124 (NaN)
         return None
     if not isinstance(grade, int | float) or abs(grade) == float("inf"):
@@ -155,7 +158,7 @@ def in_words(names: Sequence[str]) -> str:
 
 
 def choose(metrics: Sequence[str] | str | None, labels: Sequence[str], refusal: str) -> list[str]:
-    """Return the metrics to draw, all known ones by default.
+    """Return the metrics to draw; None draws all of `labels`. Refuse an unknown metric.
 
     refusal: the error text for an unknown metric, with {} for its name.
     """
@@ -169,7 +172,7 @@ def choose(metrics: Sequence[str] | str | None, labels: Sequence[str], refusal: 
 
 
 def grade_text(grade: float | None) -> str:
-    """Write a grade as people do.
+    """Format a grade, without decimals if it is a whole number.
 
     >>> grade_text(2.0), grade_text(0.5), grade_text(None)
     ('2', '0.5', 'unjudged')
@@ -178,13 +181,13 @@ def grade_text(grade: float | None) -> str:
 
 
 def mean_of(values: pl.Series) -> float | None:
-    """Return the mean of known values, with the same bits for any order."""
+    """Return the mean of the non-null values, with the same bits for any row order."""
     defined = values.drop_nulls()
     return None if defined.is_empty() else float(exact_sum(defined.to_numpy())) / len(defined)
 
 
 def known_metric(name: str) -> Metric | None:
-    """Return the metric of that name; None for columns of users' own."""
+    """Return the metric with this name; None for any other name, such as a user's own column."""
     try:
         return parse(name)[0]
     except (UnknownMetricError, MetricParameterError):
@@ -192,7 +195,7 @@ def known_metric(name: str) -> Metric | None:
 
 
 def better(metric: str | Metric) -> str:
-    """Say whether higher or lower is better; nothing where that is unknown.
+    """Return a note on whether higher or lower is better; "" if the metric is unknown.
 
     >>> better("ndcg@10"), better("lag"), better("mine")
     ('higher is better', 'lower is better', '')
@@ -214,7 +217,7 @@ def with_direction(metric: str) -> str:
 
 
 def counted(frames: Mapping[str, pl.DataFrame]) -> str:
-    """Say how many queries have a value: one number, or a range over systems.
+    """Return a text on how many queries have a value: one number, or a range over systems.
 
     >>> counted({"a": pl.DataFrame({"value": [1.0, None]})})
     '1 query, 1 undefined'
@@ -225,7 +228,7 @@ def counted(frames: Mapping[str, pl.DataFrame]) -> str:
 
 
 def between(counts: Sequence[int], noun: str = "query") -> str:
-    """Say a count, or the range from the least to the largest.
+    """Return a text with the count, or with the range from the least to the largest count.
 
     >>> between([3, 3]), between([1, 20])
     ('3 queries', '1 to 20 queries')
@@ -242,19 +245,19 @@ def sample_of(ids: pl.Series, limit: int) -> pl.Series:
 
 
 def spread(height: int, limit: int) -> list[int]:
-    """Return evenly spread places of rows, from the first to the last, at most `limit`."""
+    """Return at most `limit` evenly spaced row indexes, including the first and the last row."""
     if height <= limit:
         return list(range(height))
     return [round(index * (height - 1) / (limit - 1)) for index in range(limit)]
 
 
 def bar_width(room: float, bars: int) -> float:
-    """Return the width of a bar; a few have gaps between them, which would flicker between many."""
+    """Return the width of a bar; gaps between bars are left out if there are many bars."""
     return room / bars * (0.8 if bars <= 60 else 1.0)
 
 
 def sampled(shown_rows: int, total: int, noun: str = "query") -> str:
-    """Say how many rows a sample has, and of how many.
+    """Return a text on the size of a sample, and on the number of rows it is taken from.
 
     >>> sampled(3, 3), sampled(400, 5000)
     ('3 queries', 'a sample of 400 of 5,000 queries')
@@ -265,7 +268,7 @@ def sampled(shown_rows: int, total: int, noun: str = "query") -> str:
 
 
 def value_range(numbers: pl.Series) -> tuple[float, float]:
-    """Return the lowest and the highest number; 0 and 1 where these enclose all."""
+    """Return the lowest and the highest number; return (0, 1) if all numbers are from 0 to 1."""
     low: Any = numbers.min()
     high: Any = numbers.max()
     if low is None or (low >= 0 and high <= 1):

@@ -37,7 +37,7 @@ from rankframe.present.charts.chart_inputs import unknown
 AGREEMENT = ("kendall_tau", "spearman", "tau_ap", "rbo")
 # Policies that apply to a single ranking.
 _RANKED = ("order", "ties", "duplicates", "k_max", "storage_options")
-# Policies of exposure, in addition to these.
+# Policies of exposure, in addition to the policies of a single ranking.
 _SHOWN = ("ranks", "unit", "unit_ranks", "train", "exclude_seen", "items", "catalogue")
 # Default metrics of a trade-off: accuracy, and how much of the catalogue is retrieved.
 TRADED = ("ndcg@10", "coverage@10")
@@ -55,19 +55,19 @@ class ChartSource:
     queries: Source | None = None
     by: list[By] | list[tuple[str, ...]] | None = None
     columns: Columns | None = None
-    # by name, as `evaluate` takes them
+    # policy → value, as `evaluate` takes them
     policies: Mapping[str, Any] = field(default_factory=dict)
-    # all metrics that were asked for, of charts that draw several; none: `metric`
+    # the metrics to draw, for charts that draw several; empty: only `metric`
     metrics: Sequence[str] = ()
-    # what the judgments, or the ranking that others are compared with, are called
+    # the name of the judgments, or of the reference ranking
     reference: str = "the reference"
-    # grades in rank order, instead of files
+    # grades in rank order, which the user passed instead of files
     grades: Sequence[float | None] | None = None
-    # one query, where one is drawn; none: the first
+    # the query to draw, for charts of one query; None: the first query
     query: str | None = None
     # stored results, by name
     folders: Mapping[str, Any] = field(default_factory=dict)
-    # how much worse than the first of them is still good enough
+    # the largest tolerated drop from the first stored result
     margin: str | None = None
     look: Look = field(default_factory=Look)
 
@@ -96,7 +96,7 @@ class ChartSource:
         return list(self.metrics) or [self.metric]
 
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
-        """Compute a curve for each run."""
+        """Compute a curve of this kind for each run, by name."""
         return self._of_each_run(curve, kind, **options)
 
     def evaluated(self, metrics: str | Sequence[str], **options: Any) -> dict[str, Result]:
@@ -119,7 +119,7 @@ class ChartSource:
         return self._call(tune, self.qrels, self.runs, "wsum", self.metric)
 
     def compared(self, *, pairs: bool = False) -> Comparison:
-        """Compare the runs with the first of them, or all pairs."""
+        """Compare the runs with the first run or, with `pairs`, each run with each other run."""
         if pairs:
             return self._call(compare, self.qrels, self.runs, [self.metric])
         options: dict[str, Any] = {"baseline": next(iter(self.runs))}
@@ -137,7 +137,7 @@ class ChartSource:
         return result.per_query.height
 
     def pairs(self) -> dict[str, pl.LazyFrame]:
-        """Pair the judgments with each run, for their scores."""
+        """Return the pair frame of the judgments and each run, which has grades and scores."""
         return self._of_each_run(pair, policies=_RANKED)
 
     def agreements(self) -> dict[str, Result]:
@@ -145,7 +145,7 @@ class ChartSource:
         return self._of_each_run(agree, list(self.metrics) or list(AGREEMENT), policies=_RANKED)
 
     def rankings(self) -> dict[str, list[str]]:
-        """Return the first documents of a query, in the reference and in each run."""
+        """Return the top documents of one query, in the reference and in each run, by name."""
         frames = self.pairs()
         first = next(iter(frames.values()))
         query = self._query(first, "rank_a")
@@ -159,7 +159,7 @@ class ChartSource:
         }  # fmt: skip
 
     def lists(self) -> list[float | None] | dict[str, list[float | None]]:
-        """Return grades in rank order: those passed by the user, or of one query in each run."""
+        """Return grades in rank order: the user's list, or the grades of a query in each run."""
         if self.grades is not None:
             return list(self.grades)
         frames = self.judged()
@@ -174,7 +174,7 @@ class ChartSource:
         return found
 
     def documents(self) -> dict[str, pl.LazyFrame]:
-        """Count how often each run retrieves each document."""
+        """Return the exposure frame of each run: how often it retrieves each document."""
         return {
             name: self._call(exposure, run, k=self.k, policies=(*_RANKED, *_SHOWN))
             for name, run in self.runs.items()

@@ -1,4 +1,4 @@
-"""Charts of curves: over scores, and over cutoffs."""
+"""Draw curves over scores, and over cutoffs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankframe.present.charts.registry import chart
 
 __all__ = ["cumulative_gain", "metric_at_k", "precision_recall", "roc"]
 
-_MOST_AREAS = 4  # in a subtitle
+_MOST_AREAS = 4  # areas that a subtitle lists
 
 
 @chart(
@@ -118,7 +118,7 @@ def cumulative_gain(
 
 
 def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
-    """Say which systems are drawn, and over how many queries or documents."""
+    """Return a text that names the systems, and the number of queries or documents."""
     frames = [points for points in curves.values() if points.height]
     names = in_words(list(curves))
     if all("queries" in points.columns for points in frames):
@@ -133,9 +133,9 @@ def _of_what(curves: Mapping[str, pl.DataFrame]) -> str:
 def _areas(
     curves: Mapping[str, pl.DataFrame], is_complete: Callable[[pl.DataFrame], bool]
 ) -> list[str]:
-    """Say the area under each curve, if there are only a few.
+    """Return texts with the area under each curve; no texts if there are many curves.
 
-    is_complete: whether the points of a curve begin and end where its area does.
+    is_complete: returns whether the points of a curve span the whole range of its area.
     """
     if len(curves) > _MOST_AREAS:
         return []

@@ -1,4 +1,4 @@
-"""Charts of exposure: how evenly documents are retrieved, and how popular these are."""
+"""Draw exposure: how evenly documents are retrieved, and how popular retrieved documents are."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from rankframe.present.charts.registry import chart
 
 __all__ = ["exposure", "popularity"]
 
-# The documents frame of one system, or of several by name.
+# The exposure frame of one system, or of several systems by name.
 Documents: TypeAlias = (
     pl.LazyFrame | pl.DataFrame | Mapping[str, pl.LazyFrame] | Mapping[str, pl.DataFrame]
 )
 _LABEL = 24  # characters of a name
-_MOST_BINS = 12  # of popularity
+_MOST_BINS = 12  # ranges of popularity
 _TOP = re.compile(r"retrieved_top([1-9]\d*)")
 
 
@@ -82,7 +82,7 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
 
 
 def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the corners of the curve: it is straight between equally exposed documents."""
+    """Return the corners of a Lorenz curve, which is straight between equally exposed documents."""
     corners = frame.group_by("retrieved").agg(pl.len().cast(pl.Int64)).sort("retrieved")
     ends = corners.select(
         documents=pl.col("len").cum_sum() / pl.col("len").sum(),
@@ -162,7 +162,7 @@ def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
 
 
 def _ranges(highest: int) -> tuple[list[int], list[str]]:
-    """Return where ranges of popularity begin, the first at 0, and their labels."""
+    """Return the lower ends of the ranges of popularity, from 0 on, and their labels."""
     factor = 2
     while factor ** (_MOST_BINS - 1) <= highest:
         factor *= 2
@@ -178,7 +178,7 @@ def _ranges(highest: int) -> tuple[list[int], list[str]]:
 
 
 def _shares(frame: pl.DataFrame, column: str, starts: Sequence[int]) -> list[float]:
-    """Return the share of each range of popularity in the sum of a column of counts."""
+    """Return, for each range of popularity, its share of the sum of a column of counts."""
     place = pl.Series(starts).search_sorted(frame["popularity"], side="right") - 1
     weights = frame[column].cast(pl.Float64)
     sums = np.bincount(place, weights, minlength=len(starts))
@@ -186,7 +186,7 @@ def _shares(frame: pl.DataFrame, column: str, starts: Sequence[int]) -> list[flo
 
 
 def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
-    """Return frames of documents by name, collected."""
+    """Return collected exposure frames, by name of the system."""
     needed = "rf.exposure(run, …), or several by name"
     columns = (DOC, "in_catalogue", "popularity", "interactions", "retrieved", "lists")
     found = {}
@@ -200,7 +200,7 @@ def _frames(documents: Documents) -> dict[str, pl.DataFrame]:
 
 
 def _lists(frames: Mapping[str, pl.DataFrame]) -> str:
-    """Say how many lists there are, and how deep they are."""
+    """Return a text on the number of lists and their depth."""
     depths = {
         next((m[1] for c in frame.columns if (m := _TOP.fullmatch(c))), None)
         for frame in frames.values()

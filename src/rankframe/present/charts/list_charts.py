@@ -1,4 +1,4 @@
-"""Charts of one list, as textbooks draw it: grades, a metric at each rank, weights of ranks."""
+"""Draw a single list as textbooks do: grades, a metric at each rank, weights of ranks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from rankframe.present.charts.registry import chart
 
 __all__ = ["discounts", "grades", "precision_at", "reciprocal_rank", "strip"]
 
-_MOST_RANKS = 60  # of one list, beside each other
-_CELL = 24  # dots
-_LABELLED = 14.0  # dots across that a number of two or three digits takes
+_MOST_RANKS = 60  # ranks that are drawn of one list
+_CELL = 24  # dots of a cell, across and down
+_LABELLED = 14.0  # width of a number of two or three digits, in dots
 _LONGEST = 30  # letters of a name beside a list
 _KINDS = {"relevant": RELEVANT, "not relevant": OTHER, "unjudged": UNJUDGED}
 
@@ -259,7 +259,7 @@ def _last_rank(k: int) -> int:
 
 
 def _cut(relevance: Grades | Mapping[str, Grades]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return lists of grades by label, long ones cut, with a note that says so."""
+    """Return lists of grades by label, cut to a maximum length, and notes on the cuts."""
     lists = lists_of(relevance)
     labels = distinct_texts(lists, _LONGEST)
     longest = max(map(len, lists.values()))
@@ -307,12 +307,12 @@ def _ranks(count: int, width: float) -> Any:
 
 
 def _owned(name: str, text: str) -> str:
-    """Write the name of a list before a text, if it has one."""
+    """Put the name of a list before a text, if the list has a name."""
     return f"{name}: {text}" if name else text
 
 
 def _count_relevant(grades: list[Any], name: str, rel: float | None) -> str:
-    """Say how many documents are relevant, and at which ranks."""
+    """Return a text on how many documents are relevant, and at which ranks."""
     ranks = _relevant(grades, rel)
     verb = "is" if len(ranks) == 1 else "are"
     text = f"{len(ranks):,} of {number_of(len(grades), 'document')} {verb} relevant"

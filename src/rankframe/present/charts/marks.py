@@ -1,4 +1,4 @@
-"""Marks, positions, colours and legends of charts, and data inside the chart."""
+"""Build parts of charts: marks, positions, colours and legends, with the data inside the chart."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load_altair() -> Any:
 
 
 class _Lazy:
-    """Import a module when it is first used: altair is optional and slow to import."""
+    """Stand in for a module, and import it on first use: altair is optional and slow to import."""
 
     def __init__(self, load: Callable[[], Any]) -> None:
         self._load = load
@@ -38,7 +38,7 @@ _offline: Any = _Lazy(lambda: import_module("rankframe.present.charts.offline_ch
 
 
 def chart_of(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Make a chart of rows, which are stored inside it."""
+    """Return a chart whose data are these rows, stored inside the chart."""
     return _offline.OfflineChart(alt.Data(values=list(rows)))
 
 
@@ -48,23 +48,23 @@ def layered(*charts: Any) -> Any:
 
 
 def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any:
-    """Return a chart that speaks of queries and documents in these words."""
+    """Return the chart with this vocabulary's words for queries and documents in its texts."""
     return _offline.in_words(chart, vocabulary, titled=titled)
 
 
 def numbered(cells: Any, *numbers: Any) -> Any:
-    """Draw numbers in cells, in colours of their own that are in no legend."""
+    """Draw numbers on top of cells; the colours of the numbers are in no legend."""
     return layered(cells, *numbers).resolve_scale(color="independent")
 
 
 def in_rows(chart: Any, row: Any, *, spacing: int) -> Any:
-    """Draw a chart for each value of a column, below each other."""
+    """Repeat a chart for each value of a column, one below the other."""
     parts = chart.facet(row=row)
     return _offline.OfflineFacetChart(parts.data, parts.spec, parts.facet, spacing=spacing)
 
 
 def named(frames: Mapping[str, pl.DataFrame], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return frames by name as the rows of one chart."""
+    """Return the rows of all frames for one chart, with the name of the frame in each row."""
     return [
         {"system": name, **row}
         for name, frame in frames.items()
@@ -83,7 +83,7 @@ def up(field: str, title: str | None = None, **options: Any) -> Any:
 
 
 def _position(options: dict[str, Any]) -> dict[str, Any]:
-    """Sort the options of a position: its own, `scale` by its options, all others of its axis."""
+    """Sort the options of a position into its own options, and options of its scale and axis."""
     parts = {name: options.pop(name) for name in ("sort", "aggregate", "bin", "axis")
              if name in options}  # fmt: skip
     if "scale" in options:
@@ -92,7 +92,7 @@ def _position(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def colours_of(count: int) -> list[str]:
-    """Return colours of systems; after the last one they begin again."""
+    """Return a colour for each of `count` systems; colours repeat if there are too few."""
     return [COLOURS[index % len(COLOURS)] for index in range(count)]
 
 
@@ -103,7 +103,7 @@ def colour(names: Sequence[str], *, labelled: bool = True) -> Any:
 
 
 def categories(field: str, colours: Mapping[str, str], title: str | None = None) -> Any:
-    """Encode a field in these colours, with a legend below the chart."""
+    """Encode a field with a colour for each value, and a legend below the chart."""
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     return alt.Color(field, scale=scale, legend=alt.Legend(title=title, orient="bottom"))
 
@@ -116,7 +116,7 @@ def text_in_cells(base: Any, field: str = "text:N", **mark: Any) -> Any:
 
 
 def dots(base: Any, size: int = 60, **mark: Any) -> Any:
-    """Mark filled points."""
+    """Draw filled points."""
     return base.mark_point(filled=True, size=size, opacity=1, **mark)
 
 
@@ -136,7 +136,7 @@ def dashes(names: Sequence[str]) -> dict[str, Any]:
 
 
 def legend(names: Sequence[str]) -> Any:
-    """Return a legend below the chart, in as many columns as names leave room for."""
+    """Return a legend below the chart, with as many columns as the lengths of names permit."""
     longest = max((len(name) for name in names), default=0)
     columns = 1 if longest > 34 else 2 if longest > 18 else 3
     return alt.Legend(title=None, orient="bottom", labelLimit=0, columns=columns, symbolOpacity=1)

@@ -1,7 +1,7 @@
-"""Altair's charts, which fetch nothing: HTML brings its scripts along, a notebook gets a picture.
-Their text harms neither who draws it nor who opens the page.
+"""Subclass altair's charts so that they need no network, and treat texts in them as untrusted.
 
-Imported where the first chart is made: altair is an optional part.
+HTML contains its scripts, and a notebook gets an SVG. No text in a chart can crash the renderer or
+run as a script in the page. This module is imported with the first chart: altair is optional.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import altair
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import distinct_texts
 
-_LONGEST = 60  # characters of a name or an id
+_LONGEST = 60  # most characters of a name or an id
 _INNER = re.compile(r'\bid="([^"]+)"')
-_LONGEST_TITLE = 90  # of a line of a title
+_LONGEST_TITLE = 90  # most characters of a line in a title
 _VOCABULARY = "vocabulary"  # key of a chart's metadata: words for queries and documents
 _NO_TITLES = ("data", "datasets", "usermeta", "sort", "transform")
 
 
 class InScript(json.JSONEncoder):
-    """JSON that can stand in a script of a page: no text in it ends the script."""
+    """Encode JSON for a script element of a page: no text in the JSON can end the script."""
 
     def encode(self, o: Any) -> str:
-        """Encode without characters that HTML looks for."""
+        """Encode an object, with the characters that are special in HTML escaped."""
         return super().encode(o).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 class _Offline:
     def save(self, fp: Any, *args: Any, **options: Any) -> None:
-        """Save it, as altair does."""
+        """Save the chart, with altair's arguments."""
         kind = next(iter(args), None) or options.get("format") or Path(str(fp)).suffix[1:]
         if kind == "html":
             options.setdefault("inline", True)
@@ -53,7 +53,7 @@ class _Offline:
             Path(fp).write_text(text, encoding="utf-8")
 
     def to_html(self, *args: Any, **options: Any) -> str:
-        """Return the chart as HTML, as altair does."""
+        """Return the chart as HTML, with altair's arguments."""
         options["json_kwds"] = {"cls": InScript, **(options.get("json_kwds") or {})}
         return super().to_html(*args, **options)  # type: ignore[misc]
 
@@ -93,11 +93,11 @@ class OfflineFacetChart(_Offline, altair.FacetChart):
 
 
 def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any:
-    """Return a chart that speaks of queries and documents in these words.
+    """Return the chart with this vocabulary's words for queries and documents in its texts.
 
-    The titles of axes and legends are put into words as the chart is drawn.
+    The titles of axes and legends are replaced when the chart is drawn.
 
-    titled: the user chose the title, which stays.
+    titled: whether the user chose the title, which is then kept.
     """
     if vocabulary == Vocabulary():
         return chart
@@ -110,7 +110,7 @@ def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any
 
 
 def _with_titles(spec: dict[str, Any]) -> dict[str, Any]:
-    """Put the titles of axes, legends and tooltips into the words that the chart was given."""
+    """Replace the titles of axes, legends and tooltips by the words of the chart's vocabulary."""
     nouns = (spec.get("usermeta") or {}).get(_VOCABULARY)
     if nouns is None:
         return spec
@@ -132,8 +132,10 @@ def _with_titles(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def renumbered(svg: str, start: str = "part") -> str:
-    """A drawing whose inner names count from 0. As they are made, they count on from one drawing to
-    the next: the same chart would be other bytes, and two on one page would share names.
+    """Return an SVG whose internal ids count from 0 and begin with `start`.
+
+    The renderer's ids count on from drawing to drawing: the same chart would have different bytes
+    each time, and two charts on one page could share ids.
 
     >>> renumbered('<clipPath id="clip7"/><g clip-path="url(#clip7)"/>')
     '<clipPath id="part0"/><g clip-path="url(#part0)"/>'
@@ -144,8 +146,9 @@ def renumbered(svg: str, start: str = "part") -> str:
 
 
 def drawable(spec: dict[str, Any]) -> dict[str, Any]:
-    """A chart whose texts are plain and short: some characters end the process that draws them, and
-    a text of 40,000 takes it a quarter of a minute. Different texts stay different.
+    """Return the specification of a chart with plain, short texts; different texts stay different.
+
+    Some characters crash the renderer, and a text of 40,000 characters takes it 15 seconds.
     """
     title = spec.get("title", "")
     rest = {key: part for key, part in spec.items() if key != "title"}

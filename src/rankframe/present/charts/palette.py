@@ -1,5 +1,6 @@
-"""All colours of charts, in one place: of systems, grades and changes, and the two grounds on which
-they stand. People with any kind of colour vision tell them apart, on either ground.
+"""Define all colours of charts: of systems, grades and changes, and of the light and dark themes.
+
+The colours can be told apart with any kind of colour vision, in both themes.
 """
 
 from __future__ import annotations
@@ -9,17 +10,17 @@ from typing import Final
 
 from rankframe.core.options import ChartTheme
 
-# By Okabe and Ito.
+# Based on the palette of Okabe and Ito.
 COLOURS: Final = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999", "#b15928",
 )  # fmt: skip
-# Text and axes on a light ground. A page that has both grounds looks for this one.
+# Text and axes in the light theme. The report replaces this grey by the page's own text colour.
 GREY: Final = "#6b6b6b"
 BETTER, WORSE, SAME = COLOURS[0], COLOURS[1], "#a6a6a6"
 RELEVANT, OTHER = COLOURS[0], "#b8bcc2"
-# Not white, and not that of any grade.
+# Neither white nor the colour of any grade.
 UNJUDGED: Final = "#a9a9a9"
-# Darker with every grade; the first is no white, the last no black: neither vanishes in a ground.
+# Darker with each grade; neither white nor black, which would vanish in the background of a theme.
 _GRADES: Final = ("#ead77f", "#86bf78", "#3a9f8a", "#2b7a99", "#35508f")
 _DARK_TEXT, _LIGHT_TEXT = "#1c1c1c", "#ffffff"
 
@@ -29,10 +30,10 @@ class Ground:
     """Hold the colours of a theme."""
 
     background: str
-    # text, axes, lines that are no data
+    # text, axes, and lines other than data
     ink: str
     grid: str
-    # a cell that is neither better nor worse
+    # a cell with a value that is neither better nor worse
     neutral: str
 
 
@@ -67,7 +68,7 @@ def mixed(start: str, end: str, share: float) -> str:
 
 
 def text_on(colour: str) -> str:
-    """Black or white, whichever is read more easily there.
+    """Return near-black or white, whichever is easier to read on a colour.
 
     >>> text_on("#ead77f"), text_on("#35508f")
     ('#1c1c1c', '#ffffff')

@@ -1,4 +1,4 @@
-"""Charts of queries: the value of each, how they spread, and what changes between two systems."""
+"""Draw values per query: each value, their distribution, and changes between two systems."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from rankframe.stats import paired
 __all__ = ["differences", "distribution", "per_query", "scatter"]
 
 QueryOrder = Literal["value", "given"]
-_MOST_BARS = 400  # about one for each dot across
-_MOST_NAMED = 30  # bars that have room for the ids of their queries
+_MOST_BARS = 400  # about one bar per dot of the width
+_MOST_NAMED = 30  # up to this many bars have room for the ids of their queries
 _LABEL = 18  # characters of an id below its bar
-_MOST_DOTS = 1_500  # beyond which a scatter is a cloud
-_CELLS = 30  # of a cloud, along each side
+_MOST_DOTS = 1_500  # with more queries, a scatter plot becomes a grid of counts
+_CELLS = 30  # cells of the grid, along each side
 _BLACK, _WHITE = "#000000", "#ffffff"
 
 
@@ -102,7 +102,7 @@ def _spread_rows(frame: pl.DataFrame, limit: int) -> pl.DataFrame:
 
 
 def _places(title: str, count: int) -> Any:
-    """Place bars by their number, with room for all of them."""
+    """Encode the numbers of bars as horizontal positions, with room for all `count` bars."""
     scale = {"domain": [0.5, count + 0.5], "nice": False}
     return across("place:Q", title, scale=scale, grid=False, tickMinStep=1, format=",d")
 
@@ -147,7 +147,7 @@ def distribution(
 
 
 def _bins(column: Any, low: float, step: float, bins: int) -> Any:
-    """Return the number of the bin of each value, of a series or an expression."""
+    """Return the index of the bin of each value; `column` is a series or an expression."""
     return ((column - low) / step).floor().clip(0, bins - 1).cast(pl.Int64)
 
 
@@ -191,7 +191,7 @@ def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpa
 
 
 def _outcomes(texts: Sequence[str]) -> dict[str, str]:
-    """Return the colours of better, worse and the same, under these texts."""
+    """Return the colours of better, worse and equal, keyed by these texts."""
     return dict(zip(texts, (BETTER, WORSE, SAME), strict=True))
 
 
@@ -223,7 +223,7 @@ def scatter(
     higher = better(metric) != "lower is better"
     if isinstance(values, Comparison):
         higher = values.metric(metric).higher_is_better
-    # What only rounding tells apart is the same, as it is to `rf.diff`.
+    # Values that differ only by rounding are equal, as in `rf.diff`.
     change = paired.differences(joined["value_b"].to_numpy(), joined["value"].to_numpy())
     gain = pl.Series(change if higher else -change, dtype=pl.Float64)
     short = plain_text(b, 24)
@@ -269,7 +269,7 @@ def _two_systems(frames: Mapping[str, Any], systems: Sequence[str] | None) -> tu
 
 
 def _cloud(points: pl.DataFrame, low: float, high: float, on: Canvas) -> Any:
-    """Draw cells, coloured by the number of queries in them."""
+    """Draw the cells of a grid, coloured by the number of queries in each."""
     step = (high - low) / _CELLS
     cells = points.select(
         across=_bins(pl.col("x"), low, step, _CELLS), up=_bins(pl.col("y"), low, step, _CELLS)

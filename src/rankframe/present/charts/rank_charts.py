@@ -1,4 +1,4 @@
-"""Charts of documents: where they stand, how they move between rankings, what their scores say."""
+"""Draw documents: their ranks, their moves between rankings, and their grades by score."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ __all__ = ["bump", "calibration", "heatmap"]
 
 Judged: TypeAlias = pl.LazyFrame | pl.DataFrame
 _LABEL = 20  # characters of an id beside its row
-_CELL = 14  # dots down
-_NUMBERED = 13.0  # dots across that a grade takes
+_CELL = 14  # height of a cell, in dots
+_NUMBERED = 13.0  # width of a grade as a number, in dots
 _MOST_LINES = 50  # documents in a chart of rankings
-_NORMAL = 1.959964  # 95% of a normal distribution lie within so many standard errors
+_NORMAL = 1.959964  # a 95% interval of a normal distribution is ± this many standard errors
 
 
 @chart(runs=1, inputs=lambda source: (*source.judged().values(), source.k))
@@ -71,7 +71,7 @@ def heatmap(judged: Judged, k: int = 20, limit: int = 40, **look: Unpack[Look]) 
          "ink": text_on(colours.get(grade_text(grade), UNJUDGED))}
         for query, rank, grade in cells.select(QUERY, "rank", "relevance").rows()  # allowed: a few
     ]  # fmt: skip
-    gaps = {"paddingInner": 0.07}  # not lines: whatever the ground is, it is seen between cells
+    gaps = {"paddingInner": 0.07}  # gaps, not lines: they show the background of any theme
     base = marks.chart_of(rows).encode(
         x=across("rank:O", "rank", labelAngle=0, scale=gaps),
         y=up("label:N", "query", sort=list(labels.values()), titlePadding=12, scale=gaps),
@@ -155,7 +155,7 @@ def bump(rankings: Mapping[str, Sequence[Any]], k: int = 10, **look: Unpack[Look
 
 
 def _move(doc: str, first: Sequence[str], last: Sequence[str]) -> str:
-    """Say where a document went."""
+    """Return the move of a document from the first ranking to the last: up, down, …"""
     if doc not in first or doc not in last:
         return "in or out"
     before, after = first.index(doc), last.index(doc)
@@ -215,7 +215,7 @@ def calibration(
 
 
 def _binned(name: str, frame: Judged, bins: int, rel: float | None) -> list[dict[str, Any]]:
-    """Compute mean scores and grades of documents, bin by bin."""
+    """Return a row for each bin of documents, with their mean score and mean grade."""
     found = (
         frame.lazy()
         .select(grade="score_a", score="score_b")
@@ -229,7 +229,7 @@ def _binned(name: str, frame: Judged, bins: int, rel: float | None) -> list[dict
     grade = found["grade"].to_numpy().astype(np.float64)
     if rel is not None:
         grade = (grade >= rel).astype(np.float64)
-    # By the first place of a score: equal ones share a bin.
+    # Binned by the least rank of each score, so that equal scores share a bin.
     place = found["score"].rank("min").to_numpy().astype(np.int64) - 1
     number = place * bins // len(score)
     starts = np.flatnonzero(np.diff(number, prepend=-1))

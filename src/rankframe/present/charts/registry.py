@@ -1,6 +1,6 @@
-"""The registry of charts: `@chart` registers a function, with how it is drawn from files.
+"""Register charts: `@chart` registers a function, and how its arguments are computed from files.
 
-The command line, `rf.plot`, the documentation and the tests read it.
+The command line, `rf.plot`, the documentation and the tests read the registry.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from rankframe.present.charts.marks import in_words
 
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
-# Which files a chart takes: judgments and runs; two rankings or more, the first of which is the
-# reference; stored results; runs alone, whose retrieved documents count; or none.
+# The kind of files that a chart takes: judgments and runs; two or more rankings, the first of which
+# is the reference; stored results; runs alone, whose retrieved documents are counted; or no files.
 Takes: TypeAlias = Literal["runs", "rankings", "results", "retrieved", "nothing"]
 _NEEDED: Final[dict[Takes, str]] = {
     "runs": "judgments and runs: give QRELS and RUN",
@@ -47,26 +47,26 @@ _NEEDED: Final[dict[Takes, str]] = {
     "retrieved": "runs, without judgments: give RUN",
 }
 _NUMBERS: Final = {1: "one run", 2: "two runs"}
-# Files of the demo data, by how many runs a chart takes.
+# Files of the demo data, by the number of runs that a chart takes.
 _EXAMPLES: Final = {
     None: "qrels.parquet bm25.parquet dense.parquet hybrid.parquet",
     1: "qrels.parquet hybrid.parquet",
     2: "qrels.parquet bm25.parquet hybrid.parquet",
 }
 _ENDINGS: Final = (".png", ".svg", ".pdf", ".html")
-_SCALE = 2  # of a PNG, for sharp screens
+_SCALE = 2  # the scale factor of a PNG, for high-resolution screens
 
 
 @dataclass(frozen=True)
 class Definition:
-    """Describe a chart: its function, and how its arguments come from files.
+    """Describe a chart: its function, and how its arguments are computed from files.
 
-    inputs: compute the arguments of the function from a chart source.
+    inputs: a function that returns the arguments for the chart's function, from a chart source.
     runs: the number of runs to draw; None: any number.
     takes: the kind of files that the chart is drawn of.
-    listed: the chart can be drawn of a list of grades instead of files.
-    several: the chart draws several metrics.
-    demo: arguments of `rankframe plot` that draw the chart of the demo data, if not its usual runs.
+    listed: whether the chart can be drawn of a list of grades instead of files.
+    several: whether the chart draws several metrics.
+    demo: arguments of `rankframe plot` that draw the chart of the demo data; "" for the usual runs.
     """
 
     function: Callable[..., Any]
@@ -89,7 +89,7 @@ class Definition:
 
     @property
     def summary(self) -> str:
-        """Return its docstring up to the example, as one paragraph."""
+        """Return the docstring of the chart's function up to its example, as one paragraph."""
         return " ".join((inspect.getdoc(self.function) or "").split(">>>")[0].split())
 
     @property
@@ -164,7 +164,7 @@ def chart(
 
 
 def _refuse(value: object, name: str, function: Callable[..., Any], error: Exception) -> None:
-    """Say what a chart draws, if it failed at something else."""
+    """Raise an error that says what a chart draws, if a value of another type made it fail."""
     hint = get_type_hints(function)[name]
     kinds = get_args(hint) if isinstance(hint, UnionType) or get_origin(hint) is Union else (hint,)
     if any(_fits(value, kind) for kind in kinds):
@@ -187,7 +187,7 @@ def _fits(value: object, kind: Any) -> bool:
 
 
 def _called(kind: Any) -> str:
-    """Name a type for people."""
+    """Return the name of a type, for messages."""
     origin, inner = get_origin(kind), get_args(kind)
     if isinstance(kind, UnionType) or origin is Union:
         return " or ".join(map(_called, inner))
@@ -204,14 +204,14 @@ def definition_of(name: str) -> Definition:
 
 
 def draw(name: str, source: ChartSource, target: Path) -> None:
-    """Draw a chart into a file: all of it, or nothing."""
+    """Draw a chart into a file, atomically."""
     _ending(target)
     file_place(target)
     save(definition_of(name).draw(source), target)
 
 
 def save(drawn: Any, target: Path) -> None:
-    """Save a chart in the format that the ending of the file says."""
+    """Save a chart in the format of the file's ending."""
     ending = _ending(target)
     options = {"scale_factor": _SCALE} if ending == ".png" else {}
     write_file(target, lambda path: drawn.save(str(path), format=ending[1:], **options))

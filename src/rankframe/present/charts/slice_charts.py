@@ -1,4 +1,4 @@
-"""Charts of slices: values, where they are better or worse than on the whole, and differences."""
+"""Draw slices: their values, their deviation from all queries, and differences of systems."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from rankframe.present.charts.registry import chart
 __all__ = ["forest", "slice_map", "slices"]
 
 _LABEL = 34  # characters of a slice beside its row
-_MOST_SLICES = 60  # of each metric: those with most queries
-_SLICE = pl.concat_str("by", pl.lit(": "), "slice")  # its full name
+_MOST_SLICES = 60  # slices per metric that are drawn: those with the most queries
+_SLICE = pl.concat_str("by", pl.lit(": "), "slice")  # the full name of a slice
 _WHOLE = pl.col("by").is_null()
 
 
@@ -79,7 +79,7 @@ def _sliced_metrics(
 
 
 def _largest(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Keep the largest slices, under short labels; also return these, and a note on the rest."""
+    """Keep the largest slices; return their rows, their short labels, and notes on the rest."""
     sizes = rows.group_by("slice", maintain_order=True).agg(pl.col("queries").max())
     note = []
     if sizes.height > _MOST_SLICES:
@@ -163,7 +163,7 @@ def _summaries(values: Any) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataF
 def _slice_cells(
     whole: pl.DataFrame, parts: pl.DataFrame, metric: str, column: str
 ) -> pl.DataFrame:
-    """Return the values of slices, and by what share each is better than all queries."""
+    """Return the value of each slice, and by which share it is better than over all queries."""
     average = whole.filter(pl.col("metric") == metric)["value"].first()
     share = pl.lit(None, pl.Float64)
     if isinstance(average, float) and average:
@@ -177,7 +177,7 @@ def _slice_cells(
 def _coloured(
     row: Mapping[str, Any], columns: Mapping[str, str], on: Canvas, strongest: float
 ) -> dict[str, Any]:
-    """Return a cell with its texts and colours."""
+    """Return the cell of a row, with its texts and colours."""
     share, value = row["share"] or 0.0, row["value"]
     fill = mixed(on.ground.neutral, BETTER if share > 0 else WORSE, abs(share) / strongest * 0.85)
     return {

@@ -1,6 +1,4 @@
-"""Charts of many systems: weights of fusions, who differs from whom, how alike rankings are, and
-values over time.
-"""
+"""Draw several systems: weights of fusions, significance, agreement, and values over time."""
 
 from __future__ import annotations
 
@@ -26,9 +24,9 @@ from rankframe.present.charts.registry import chart
 __all__ = ["agreement", "fusion_weights", "history", "significance"]
 
 _LABEL = 20  # characters of a name
-_CELL = 74  # dots, of a matrix
-_NUMBERED = 46.0  # dots across that a difference takes
-_MOST_RESULTS = 200  # over time: the last ones
+_CELL = 74  # width of a cell of a matrix, in dots
+_NUMBERED = 46.0  # width of a difference as a number, in dots
+_MOST_RESULTS = 200  # results of a history that are drawn: the last ones
 
 
 @chart(runs=2, inputs=lambda source: (source.tuned(),))
@@ -181,9 +179,9 @@ def agreement(
     if not rows:
         raise OptionError("no ranking and the reference have anything to compare: no bar to draw.")
     counts = [result.per_query.height for result in rankings.values()]
-    # One query has no interval, and one whose ends are equal says nothing.
+    # A single query has no interval. An interval whose ends are equal is left out.
     ranged = any(row["low"] is not None and row["low"] < row["high"] for row in rows)
-    for row in rows:  # where its number stands: behind the bar and the interval, never on them
+    for row in rows:  # the number is placed beyond both the bar and the interval
         row["edge"] = max(row["value"], 0.0, (row["high"] or 0.0) if ranged else 0.0)
     low, high = _ends([inputs.known_metric(metric) for metric in chosen], rows)
     order = list(names.values())
@@ -306,7 +304,7 @@ def _summarise_history(points: pl.DataFrame, kept: list[str], total: int, margin
 
 
 def _limit(own: pl.DataFrame, metric: str, margin: float | str | None) -> float | None:
-    """Return the value beyond which a result is too much worse than the first one."""
+    """Return the value beyond which a result is worse than the first one by more than `margin`."""
     if margin is None or own.is_empty():
         return None
     text = str(margin).strip()

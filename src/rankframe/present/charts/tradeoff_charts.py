@@ -20,12 +20,13 @@ from rankframe.present.charts.registry import chart
 
 __all__ = ["tradeoff"]
 
-# Of several systems.
+# Results of several systems: a mapping by name, or a comparison.
 Systems: TypeAlias = Mapping[str, Result] | Comparison
 _LABEL = 24  # characters of a name
-_LETTER, _LINE, _BESIDE = 6.2, 14.0, 7.0  # dots: of a letter, of a line, from a dot to its name
-_MARGIN = 0.09  # of what is plotted, beyond the outermost dot or interval
-# Where a name may stand, the best first: right of its dot or left, above or below.
+# Width of a letter, height of a line, and distance from a dot to its name, in dots.
+_LETTER, _LINE, _BESIDE = 6.2, 14.0, 7.0
+_MARGIN = 0.09  # share of the plot that is left free beyond the outermost dot or interval
+# Positions of a name relative to its dot, the best first: right or left, above or below.
 _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 
 
@@ -71,7 +72,7 @@ def tradeoff(
     base = marks.chart_of(rows).encode(color=own)
 
     def position(**fields: str) -> dict[str, Any]:
-        """Place both metrics, by these fields instead of their values."""
+        """Encode both metrics as positions; `fields` replaces the field of an axis."""
         return {
             axis: place(f"{fields.get(axis, axis)}:Q", with_direction(metric),
                         scale={"domain": list(ends[axis]), "nice": False, "zero": False})
@@ -110,7 +111,7 @@ def tradeoff(
 
 
 def _tables(results: Systems) -> dict[str, pl.DataFrame]:
-    """Return a row per metric of each system."""
+    """Return a frame for each system, with a row per metric."""
     if isinstance(results, Comparison):
         whole = results.systems.filter(pl.col("by").is_null())
         return {name: whole.filter(pl.col("system") == name) for name in results.names}
@@ -121,7 +122,7 @@ def _tables(results: Systems) -> dict[str, pl.DataFrame]:
 def _two_metrics(
     tables: Mapping[str, pl.DataFrame], y: str | None, x: str | None
 ) -> tuple[str, str]:
-    """Return the metrics to draw, if all systems have them."""
+    """Return the two metrics to draw; refuse a metric that any system lacks."""
     common = [
         metric
         for metric in next(iter(tables.values()))["metric"]
@@ -149,7 +150,7 @@ def _values(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str
         for axis, metric in (("y", y), ("x", x)):
             average = table.row(by_predicate=pl.col("metric") == metric, named=True)
             low, high = average["ci_low"], average["ci_high"]
-            if low is not None and low == high:  # an interval whose ends are equal says nothing
+            if low is not None and low == high:  # an interval without width is left out
                 low = high = None
             row |= {axis: average["value"], f"{axis}_low": low, f"{axis}_high": high,
                     "queries": average["queries"]}  # fmt: skip
@@ -161,7 +162,7 @@ def _values(tables: Mapping[str, pl.DataFrame], y: str, x: str) -> list[dict[str
 
 
 def _beats(system: Mapping[str, Any], other: Mapping[str, Any], y: str, x: str) -> bool:
-    """Check whether a system is at least as good in both metrics, and better in one."""
+    """Return whether a system is at least as good as another in both metrics, and better in one."""
     gains = [
         (system[axis] - other[axis]) * (1 if better(metric) == "higher is better" else -1)
         for axis, metric in (("y", y), ("x", x))
@@ -170,7 +171,7 @@ def _beats(system: Mapping[str, Any], other: Mapping[str, Any], y: str, x: str) 
 
 
 def _ends(rows: Sequence[Mapping[str, Any]], axis: str) -> tuple[float, float]:
-    """Return the ends of an axis."""
+    """Return the lower and the upper end of an axis, with room for all intervals."""
     numbers = [
         row[name]
         for row in rows
@@ -192,7 +193,7 @@ def _names_at(
     width, height = size
     lefts = [(row["x"] - left) / (right - left) * width for row in rows]
     tops = [(high - row["y"]) / (high - low) * height for row in rows]
-    # Areas that are taken: from left, to right, from top, to bottom.
+    # Areas that are already occupied: left, right, top, bottom.
     taken = [(x - 6, x + 6, y - 6, y + 6) for x, y in zip(lefts, tops, strict=True)]
     chosen = []
     for own, (row, x, y) in enumerate(zip(rows, lefts, tops, strict=True)):

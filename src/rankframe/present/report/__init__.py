@@ -1,4 +1,4 @@
 """Build the report, one self-contained HTML page.
 
-Gathers what the rooms below computed and drew, and puts it on a page; computes nothing itself.
+The package collects results and charts of other packages, and computes nothing itself.
 """

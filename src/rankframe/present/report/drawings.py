@@ -1,6 +1,6 @@
 """Draw the charts of a report, and render them as HTML.
 
-A run that is a fusion of two others on the page has a chart of their weights.
+If a run is a fusion of two other runs in the report, a chart shows the weights of these two.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from rankframe.present.report import html
 from rankframe.present.report.model import Moved, of_slices, order_systems
 
 _WIDE = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
-_MOST_POINTS = 400  # of a curve
-_LETTERS = 13  # pixels, so that they can be read where a drawing is shrunk
-_FOLDS = 2  # the fewest: nothing is chosen by them
-_BY_RANK = "rank"  # a norm for runs without scores
+_MOST_POINTS = 400  # points of a curve
+_LETTERS = 13  # size of letters in pixels: legible even if a chart is shrunk
+_FOLDS = 2  # folds of a tuning: the fewest, since the report does not use the choice
+_BY_RANK = "rank"  # the norm for runs without scores
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Hold judgments and runs, of all queries or of some."""
+    """Hold judgments and runs, for all queries or for a sample."""
 
     qrels: InputTable
     runs: Mapping[str, InputTable]
     policies: Policies
-    # the queries that curves are drawn of, and how many there are of them; None: all
+    # the queries of the sample for curves, None for all; and the number of queries
     sample: pl.Series | None = None
     queries: int = 0
 
     @property
     def note(self) -> str:
-        """Say which sample curves are drawn of; an empty text if they are drawn of all queries."""
+        """Return a note on the sample that curves are drawn of; "" if that is all queries."""
         if self.sample is None:
             return ""
         return f"a sample of {len(self.sample):,} of {self.queries:,} queries"
@@ -67,7 +67,7 @@ class Rows:
         return f"{caption} ({self.note})" if self.note else caption
 
     def read(self, queries: pl.Series) -> list[InputTable]:
-        """Read the judgments of these queries, then their rows of each run, in their order."""
+        """Read the rows of these queries: a table of judgments, then a table for each run."""
         tables = []
         for table in (self.qrels, *self.runs.values()):
             with reading(table.name):
@@ -77,7 +77,7 @@ class Rows:
         return tables
 
     def only(self, queries: pl.Series | None) -> Rows:
-        """Collect the rows of these queries; None returns the lazy rows of all queries."""
+        """Return these queries' rows, in memory; with None, the lazy rows of all queries."""
         if queries is None:
             return self
         qrels, *runs = self.read(queries)
@@ -87,7 +87,7 @@ class Rows:
         )
 
     def match(self) -> None:
-        """Match all runs with the judgments, so that later readings use cached matches."""
+        """Match all runs with the judgments, so that later calls use the cached matches."""
         for name, run in self.runs.items():
             with naming_the_run(repr(name)):
                 Lookup.from_inputs(self.qrels, run, self.policies, (), listed=True).found()
@@ -127,7 +127,7 @@ def draw_charts(
 
 
 def unchecked() -> Any:
-    """Switch off altair's check of charts against its schema, which takes longer than all else.
+    """Return a context that disables altair's schema validation, the slowest step of drawing.
 
     The tests check the charts of a report.
     """
@@ -147,7 +147,7 @@ def charts(drawings: Mapping[str, Any]) -> str:
 
 
 def svg(chart: Any, name: str) -> str:
-    """Render a chart as SVG, whose greys follow the colours of the page."""
+    """Render a chart as SVG; its grey text and axes take the text colour of the page."""
     import vl_convert  # noqa: PLC0415 (an optional part)
 
     from rankframe.present.charts.offline_charts import renumbered  # noqa: PLC0415 (imports altair)
@@ -159,14 +159,14 @@ def svg(chart: Any, name: str) -> str:
         sizes = {"labelFontSize": _LETTERS, "titleFontSize": _LETTERS}
         config[part] = {**config.get(part, {}), **sizes}
     drawn = vl_convert.vegalite_to_svg(spec).replace(GREY, "currentColor")
-    drawn = renumbered(drawn, f"{name}-")  # on one page, each needs its own names inside
+    drawn = renumbered(drawn, f"{name}-")  # ids must be unique on the page
     wide = _WIDE.search(drawn)
     style = f'<svg style="--wide:{float(wide[1]):g}px" ' if wide else "<svg "
     return drawn.replace("<svg ", style, 1)
 
 
 def _without_cutoff(metric: Metric) -> str | None:
-    """Return the name of a metric without its cutoff; None if it has none."""
+    """Return the name of a metric without its cutoff; None for a metric without a cutoff."""
     definition = metric.definition
     if definition is None or "k" not in definition.parameters:
         return None
@@ -179,12 +179,12 @@ class Fused:
 
     name: str
     how: Recorded
-    # in the order of their weights
+    # the two runs, in the order of their weights
     parts: tuple[str, str]
 
     @property
     def method(self) -> str:
-        """Return the method to draw: its own where it has weights, else a weighted sum."""
+        """Return the method to draw: the fusion's own if it has weights, else a weighted sum."""
         return self.how.name if METHODS[self.how.name].weighted else "wsum"
 
     def norm(self, runs: Mapping[str, InputTable]) -> str:
@@ -203,7 +203,7 @@ class Fused:
 
 
 def fusions(systems: Mapping[str, Source]) -> list[Fused]:
-    """Find runs that `fuse` wrote from two of the others; of the same two, the first."""
+    """Find runs that `fuse` wrote from two of the other runs; keep one fusion for each two runs."""
     found: dict[frozenset[str], Fused] = {}
     for name, source in systems.items():
         rest = {other: data for other, data in systems.items() if other != name}
@@ -218,9 +218,9 @@ def weights_charts(
     systems: Mapping[str, Source], rows: Rows, metric: Metric, intervals: Intervals,
     weighted: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Draw the metric over the weights of the runs of each fusion, by what the charts show.
+    """Draw the metric over the weights of two runs, for each fusion; return charts by caption.
 
-    weighted: queries and weights, where the metric is averaged by them.
+    weighted: the options `queries` and `weight`, if the metric is a weighted average.
     """
     drawn: dict[str, Any] = {}
     for fusion in [] if metric.whole_input else fusions(systems):
@@ -231,7 +231,7 @@ def weights_charts(
                 norms=fusion.norm(rows.runs), folds=_FOLDS, depth=fusion.how.depth, test="t",
                 **weighted, **vars(intervals), **vars(rows.policies),
             )  # fmt: skip
-        except OptionError:  # too few queries for anything to be tuned by
+        except OptionError:  # too few queries for tuning
             continue
         over = f"{metric.label} over the weight of {second} in a fusion with {first}"
         drawn[rows.described(f"{over}; {fusion.description}")] = plot.fusion_weights(tuned)

@@ -14,7 +14,7 @@ from rankframe.core.wording import plain_text
 
 # Classes of the style sheet, by the tone of a cell.
 CLASSES: Final = {"good": "up", "bad": "down", "doubtful": "few", "muted": "ci"}
-_SEVERAL = re.compile(r"\d(?: to |/)[-+\d]")  # numbers in a cell
+_SEVERAL = re.compile(r"\d(?: to |/)[-+\d]")  # matches a cell with several numbers
 
 _LONGEST = 120  # characters of an id on the page
 _SHORT = 18  # characters that stay on one line
@@ -27,7 +27,7 @@ def escaped(content: str) -> str:
 
 
 def text(content: object, *, limit: int = _LONGEST) -> str:
-    """Escape text for HTML, shortened where it is too long; a tooltip has all of it."""
+    """Escape text for HTML; text over the limit is shortened, with the whole text in a tooltip."""
     whole = plain_text(str(content), 4 * limit)
     if len(whole) <= limit:
         return escape(whole)
@@ -37,7 +37,7 @@ def text(content: object, *, limit: int = _LONGEST) -> str:
 def table(name: str, content: Table, *, search: str | None = None, page: int = _PAGE) -> str:
     """Render a table that readers can sort, page through and save as CSV.
 
-    search: the label of a box that hides rows without the words in it.
+    search: the label of a search box, which hides rows without the entered words.
     """
     head = "".join(
         f'<th scope="col"{"" if column.numeric else " class=text"}>'
@@ -64,7 +64,7 @@ def _cell(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
         size = " short" if len(content) <= _SHORT and "<" not in content else ""
         return f'<td class="text{size}">{content}</td>'
     sort = "" if cell.value is None else repr(float(cell.value))
-    # A file has the number itself, or the text where that holds several.
+    # The CSV file gets the number itself, or the text if the cell holds several numbers.
     saved = f' data-csv="{escaped(cell.text)}"' if _SEVERAL.search(cell.text) else ""
     return f'<td data-sort="{sort}"{saved}>{content}</td>'
 
@@ -83,7 +83,7 @@ def _content(cell: Cell) -> str:
 
 
 def search_box(name: str, label: str, chosen: str) -> str:
-    """Render a box that hides what does not match."""
+    """Render a search box that hides those elements of the selector `chosen` that do not match."""
     return (
         f'<p class="search"><label for="{name}-search">{escaped(label)}</label>'
         f'<input id="{name}-search" type="search" data-filter="{escaped(chosen)}" '

@@ -1,4 +1,4 @@
-"""The model of a report: a comparison, charts, what moved, verdicts, and provenance."""
+"""Define the model of a report: a comparison, charts, movers, verdicts, and provenance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rankframe.core.table import Cell, Table
 from rankframe.metrics.names import Metric
 from rankframe.present.tables import number_cell
 
-EPOCH = "SOURCE_DATE_EPOCH"  # reproducible-builds.org: the time that builds are to say
+EPOCH = "SOURCE_DATE_EPOCH"  # of reproducible-builds.org: the time that a build must use as its own
 _DIGITS = 12  # of a fingerprint on the page
 
 
@@ -43,20 +43,20 @@ class Material:
     found: Comparison
     # charts by their captions
     drawings: Mapping[str, Any]
-    # by the name of the system that is compared with the baseline
+    # changes, by the name of the system that is compared with the baseline
     moved: Mapping[str, Moved]
     # texts of queries by their ids, if they are known
     texts: Mapping[str, str]
-    # when, with what and how the page was made, and a row for each input
+    # date, versions and command of the page; a table with a row for each input
     facts: Mapping[str, str]
     inputs: Table
-    # with bounds for unjudged documents, over the queries that curves are drawn of
+    # a comparison with bounds for unjudged documents, over a sample of queries
     bounded: Comparison
     # verdicts on systems other than the baseline, if rules were given
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     # the attribute by which changes are weighted
     weight: str | None = None
-    # which sample curves are drawn of, if they are
+    # a note on the sample that curves are drawn of; "" without a sample
     sampled: str = ""
 
     @property
@@ -65,7 +65,7 @@ class Material:
         return self.found.metrics[0]
 
     def word(self, text: str) -> str:
-        """Put a text about queries and documents into the words of the inputs."""
+        """Replace the words for queries and documents in a text by those of the inputs."""
         return self.found.vocabulary.render(text)
 
 
@@ -121,7 +121,7 @@ def input_row(role: str, source: Any, name: str, rows: int | None = None) -> lis
     size = digest = Cell("")
     if isinstance(source, str | os.PathLike):
         name = masked(str(source))
-        with suppress(OSError, ValueError):  # it was read another way: no path at all
+        with suppress(OSError, ValueError):  # no path: the source is an object or a stream
             path = Path(os.path.expanduser(os.fspath(source)))  # noqa: PTH111 (as where it is opened)
             name = path.name if path.exists() else name
             if path.is_file():
@@ -139,7 +139,7 @@ def _bytes(size: int) -> str:
 
 
 def rows_of(found: Comparison, system: str, item: str) -> int | None:
-    """Return a count of the ledger."""
+    """Return a count in the ledger of a system."""
     counted = found.ledger.filter(pl.col("system") == system, pl.col("item") == item)["value"]
     return None if counted.is_empty() or counted[0] is None else int(counted[0])
 

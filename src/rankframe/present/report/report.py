@@ -1,8 +1,8 @@
 """Write the report: one page with results, their uncertainty, and regressions.
 
-All of it comes from one evaluation of each run. What looks at single documents, and curves, take
-the rows of some queries: all where these are few, else a sample that is always the same, and the
-queries that are shown. Those rows are read once.
+All numbers come from one evaluation of each run. Curves, and lists of documents, use the rows of
+some queries: of all queries if these are few; else of a deterministic sample, and of the movers.
+These rows are read once.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ from rankframe.present.report.summary import summary
 
 _MOST_CHANGES = 4  # systems whose movers are shown
 _WORSE, _BETTER = 10, 5
-_CURVE_QUERIES = 10_000  # of which curves are drawn, where there are more
-_BOUND_QUERIES = 2_000  # of which bounds are found, where curves are of a sample
+_CURVE_QUERIES = 10_000  # sample size for curves
+_BOUND_QUERIES = 2_000  # sample size for bounds, if curves use a sample
 _STAGES = ("comparing", "changes", "charts", "unjudged documents", "writing")
 
 
@@ -124,7 +124,7 @@ def report(
     TEXT.refuse("title", title)
     target = _target(output)
     refuse_inputs(target, (qrels, *systems.values(), queries, query_text, titles))
-    load_altair()  # says what to install before any work is done
+    load_altair()  # fails before any work is done if altair is not installed
     when = model.date_text(date)
     drawn = {} if tuning is None else drawings.tuned_chart(tuning)
     shared = SharedPolicies.from_options(options)
@@ -223,7 +223,7 @@ def _ways(by: By | Sequence[By] | None, demands: Demands | None) -> list[tuple[s
 def _attributes(
     metrics: Sequence[Metric], ways: Sequence[tuple[str, ...]], described: Described
 ) -> dict[str, Any]:
-    """Return the options of a comparison about queries, as far as these metrics use them."""
+    """Return the query options of a comparison (`queries`, `by`, `weight`) that metrics use."""
     weighted = any(metric.average == "weighted" for metric in add_inner_metrics(metrics))
     if not (ways or weighted or any(metric.frame == "gap" for metric in metrics)):
         return {}
@@ -232,7 +232,7 @@ def _attributes(
 
 
 def _weights(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options by which averages are weighted, if they are."""
+    """Return the options for weighted averages; an empty dict without weights."""
     names = ("queries", "weight") if attributes.get("weight") else ()
     return {name: attributes[name] for name in names}
 
@@ -258,7 +258,7 @@ def _held(
 
 
 def in_order(found: Comparison, orders: Mapping[str, Sequence[str]]) -> Comparison:
-    """Sort slices in these orders, by attribute; others follow in their own order."""
+    """Sort slices by `orders` (attribute → its slices in order); other slices follow."""
     if not isinstance(orders, Mapping):
         problem = f" maps attributes to lists of slices, and is {shown(orders)}."
         raise OptionError(Option("slice_order"), problem)
@@ -302,7 +302,7 @@ def _rows(tables: Held, rows: Rows, found: Comparison, moved_queries: Sequence[p
     return Rows(
         qrels,
         dict(zip(rows.runs, runs, strict=True)),
-        # That nothing at all was judged was refused before; of some queries it may be so.
+        # The sample may have no judged document, although the whole input has some.
         replace(rows.policies, no_overlap="zero"),
         sample,
         len(queries),
@@ -369,7 +369,7 @@ def _changes(
 def _bounded(
     rows: Rows, metrics: Sequence[Metric], setup: Setup, weights: Mapping[str, Any]
 ) -> Comparison:
-    """Compute bounds for unjudged documents, over the same queries."""
+    """Compare the runs with bounds for unjudged documents, over the queries of `rows`."""
     inputs = SystemInputs(
         {},
         Runs(rows.qrels, rows.runs, rows.policies, again=True),

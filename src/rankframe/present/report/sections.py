@@ -1,4 +1,4 @@
-"""The sections of a report: what changed query by query, tables, definitions and provenance."""
+"""Render the sections of a report: changes by query, tables, definitions and provenance."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from rankframe.present.report.drawings import svg
 from rankframe.present.report.model import Material, Moved, of_all_queries, of_slices
 from rankframe.stats.bootstrap import hash_ids
 
-_EVERY = 1_000  # rows of a table that is short
+_EVERY = 1_000  # page size for tables that are short
 _NUMBERS = ("value", "diff", "%", "interval", "p", "raw p", "effect size", "W/T/L", "queries",
             "judged")  # fmt: skip
 MOST_QUERIES = 500
 _MOST_KNOWN = 6  # attributes of a query
-# Labels of a document's rank in the other list, and of one that is not there.
+# Labels of a document's rank in the other list, and of a document that is not in that list.
 _WHERE = {"rank_b": ("now {}", "gone"), "rank_a": ("was {}", "new")}
 
 
@@ -53,7 +53,7 @@ def changes(material: Material) -> str:
 
 
 def sample(material: Material) -> str:
-    """Render a table of queries: all, or a sample that is always the same."""
+    """Render a table of queries: all queries, or a deterministic sample."""
     found, label = material.found, material.first.label
     queries = model.queries_of(found)
     chosen = sampled(queries, MOST_QUERIES)
@@ -84,7 +84,7 @@ def sampled(queries: pl.Series, limit: int) -> pl.Series:
 
 
 def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
-    """Render what got worse, and folded below what got better."""
+    """Render the queries that got worse and, folded below them, the queries that got better."""
     by = "" if weight is None else f" by change × {weight}"
     worse, better = (
         [_mover(row, change, base, name, weight) for row in change.movers.to_dicts()]
@@ -208,7 +208,7 @@ def _pairs(found: Comparison, rows: pl.DataFrame) -> Table:
 
 
 def _slice_values(found: Comparison) -> Table:
-    """Return the slices of a system that is compared with none."""
+    """Return the table of slices of a single system, without a comparison."""
     rows = [
         [
             row["metric"],
@@ -226,7 +226,7 @@ def _slice_values(found: Comparison) -> Table:
 
 
 def unjudged(material: Material) -> str:
-    """Render how much was judged, and what depends on it."""
+    """Render the bounds of metrics over all possible grades of unjudged documents."""
     over = "Over the queries of each system"
     if material.sampled:
         found = (material.bounded, material.found)
@@ -279,7 +279,7 @@ def _definition(metric: Metric, word: Callable[[str], str]) -> str:
 
 
 def _own(metric: Metric) -> str:
-    """Return what a metric is that no family defines."""
+    """Return the definition of a user's own metric, which is in no family."""
     if metric.gap is None:
         return "An expression of yours."
     apart = {
@@ -310,7 +310,7 @@ def provenance(material: Material) -> str:
 
 
 def _listed(facts: Mapping[str, str]) -> str:
-    """Render facts by name."""
+    """Render facts as a list of name and value."""
     items = [
         f"<dt>{html.text(name.replace('_', ' '))}</dt><dd>{html.text(fact, limit=2_000)}</dd>"
         for name, fact in facts.items()

@@ -1,4 +1,4 @@
-"""The first screen of a report: verdicts, a sentence per system, a small table, and caveats."""
+"""Render the first screen of a report: verdicts, sentences on systems, a table, and caveats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_FAILED = 3
 
 
 class Style(NamedTuple):
-    """Hold how an outcome is shown."""
+    """Hold the words and the style class with which an outcome is displayed."""
 
     symbol: str
     tone: Tone
@@ -121,7 +121,7 @@ def _verdict(index: int, name: str, verdict: Verdict) -> str:
 
 
 def headline(found: Comparison) -> str:
-    """Render systems down and metrics across: values, intervals, and changes."""
+    """Render a table of values, intervals and changes: a row per system, a column per metric."""
     values, pairs = (
         {(row["metric"], row["system"]): row for row in of_all_queries(frame).to_dicts()}
         for frame in (found.systems, found.table)
@@ -189,7 +189,7 @@ def sentences(found: Comparison) -> list[Sentence]:
 
 
 def leader(found: Comparison) -> str:
-    """Say which of three or more systems has the best value."""
+    """Return a sentence on which of three or more systems has the best value; "" if fewer."""
     first = found.metrics[0]
     whole = of_all_queries(found.systems, metric=first.label)
     top = best_of(first, whole["value"].to_list())
@@ -237,7 +237,7 @@ def caveats(found: Comparison) -> list[str]:
 
 def _judged(rows: Sequence[Row], metric: Metric, lacks: Sequence[Lack]) -> list[str]:
     """List systems with few judged results."""
-    # A query that a run lacks counts as judged 0 in its average.
+    # In the average of judged shares, a query that is missing from a run has a share of 0.
     answered = {lack.system: 1 - lack.queries / lack.judged for lack in lacks}
     shares = {row["system"]: row["judged"] / answered.get(row["system"], 1.0)
               for row in rows if row["judged"] is not None}  # fmt: skip
@@ -266,7 +266,7 @@ def _alone(found: Comparison, name: str, metric: Metric) -> Sentence:
 def _interval(
     found: Comparison, row: Row, metric: Metric, write: Callable[[float, Metric], str]
 ) -> str:
-    """Write an interval to follow a number, or an empty text without an interval."""
+    """Format an interval as text to follow a number; "" without an interval."""
     if row["ci_low"] is None:
         return ""
     low, high = (write(row[side], metric) for side in ("ci_low", "ci_high"))
@@ -292,7 +292,7 @@ def _against(found: Comparison, row: Row, metric: Metric) -> Sentence:
 
 
 def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[str]:
-    """Say in which slices the outcome differs, or that it is nowhere worse."""
+    """Return sentences on slices whose outcome differs, or on there being no worse slice."""
     slices = of_slices(found.table, metric=metric.label, system=row["system"]).to_dicts()
     texts = []
     for other in ("down", "up") if slices else ():
@@ -310,7 +310,7 @@ def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[
 
 
 def _by_others(found: Comparison, row: Row, mark: Mark) -> list[str]:
-    """Say which other metrics agree, and which differ."""
+    """Return sentences on which other metrics agree with the outcome, and which differ."""
     rows = of_all_queries(found.table, system=row["system"])
     rows = rows.filter(pl.col("metric") != row["metric"])
     by_mark: dict[Mark, list[str]] = {"down": [], "up": [], "same": []}
@@ -341,6 +341,6 @@ def _slice(row: Row) -> str:
 
 
 def _first(named: Sequence[str]) -> str:
-    """List the first few of many."""
+    """List the first few names, with the number of the others."""
     more = len(named) - _MOST_NAMED
     return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Tables on a terminal, and results as text for other programs: JSON, CSV, Markdown.
+"""Render tables on a terminal, and results as text for other programs: JSON, CSV, Markdown.
 
-Tables keep to the width that there is. Nothing is computed here, and no option is read.
+Tables fit the width of the terminal. This package computes nothing and reads no option.
 """

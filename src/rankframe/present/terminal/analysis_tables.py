@@ -1,4 +1,4 @@
-"""Comparisons, verdicts, diffs, tunings and histories: tables for a terminal, and JSON and CSV."""
+"""Render comparisons, verdicts, diffs, tunings and histories as terminal tables, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def comparison_table(comparison: Comparison, width: int) -> RenderableType:
     The best value is bold, a significant change coloured. Columns that do not fit are hidden.
     """
     pairs, *notes = comparison.parts()
-    assert isinstance(pairs, Table)  # it is the first part
+    assert isinstance(pairs, Table)  # the first part is a table
     table, hidden = hide_columns(pairs, width, titles=1)
     return render([*table.split(), *_in_one(notes, hidden)])
 
@@ -61,7 +61,7 @@ def ledger_table(ledger: pl.DataFrame) -> RenderableType:
 def comparison_text(
     comparison: Comparison, style: Literal["json", "csv", "markdown", "latex"]
 ) -> str:
-    """Write a comparison for other programs, or to paste."""
+    """Return a comparison as text, for other programs or to paste into a document."""
     match style:
         case "markdown":
             return comparison.to_markdown(details=True)
@@ -75,7 +75,7 @@ def comparison_text(
 
 
 def diff_tables(diff: Diff) -> RenderableType:
-    """Render the queries that moved most, and side by side what happened to their documents."""
+    """Render the queries that changed most, and the ranks of their documents in both runs."""
     summary = diff.summary.to_dicts()[0]
     a, b, word = *diff.names, diff.vocabulary.render
     head = plain(
@@ -120,7 +120,7 @@ def _mover_table(diff: Diff, mover: Mapping[str, Any]) -> Table:
 
 
 def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:
-    """Write a diff for other programs: CSV has the queries that moved, JSON their documents too."""
+    """Return a diff as text: CSV has the movers, JSON also their documents."""
     if style == "csv":
         return csv_text(diff.movers)
     runs = dict(zip("ab", diff.names, strict=True))
@@ -133,7 +133,7 @@ def diff_text(diff: Diff, *, style: Literal["json", "csv"]) -> str:
 
 
 def verdict_table(verdict: Verdict) -> RenderableType:
-    """Render every check, why it failed, and the verdict. With slices, each rule has a table."""
+    """Render all checks with reasons, and the verdict; with slices, a table for each rule."""
     rules = verdict.rule_tables()
     if not verdict.sliced:
         checks = verdict.table().without("why", "slice")
@@ -166,7 +166,8 @@ def history_table(points: pl.DataFrame) -> RenderableType:
 def tuning_table(tuning: Tuning, width: int, limit: int) -> RenderableType:
     """Render the best candidates, the runs, and the conclusion with its uncertainty.
 
-    Bold: what cannot be told apart from the best. Columns that do not fit are hidden.
+    Candidates that do not differ significantly from the best are bold. Columns that do not fit are
+    hidden.
     """
     table, hidden = hide_columns(tuning.table(limit), width)
     headline = replace(
@@ -194,7 +195,7 @@ def tuning_text(tuning: Tuning, style: Literal["json", "csv", "markdown"], limit
         case "markdown":
             return tuning.to_markdown(limit)
         case "csv":
-            # A cell holds no list.
+            # A CSV cell cannot hold a list.
             weights = pl.col("weights").list.eval(pl.element().cast(pl.String)).list.join(" ")
             return csv_text(tuning.candidates.with_columns(weights))
         case "json":

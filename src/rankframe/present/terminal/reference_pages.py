@@ -1,4 +1,4 @@
-"""The reference in a terminal: metrics, methods and norms of fusion, as lists and one by one."""
+"""Render the reference on a terminal: metrics, fusion methods and norms, as lists and pages."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ from rankframe.core.table import Cell, Note, Part, Table
 from rankframe.core.wording import cell_text, plain_text
 
 STYLES: Final = {"good": "green", "bad": "bold red", "doubtful": "yellow", "muted": "dim"}
-_LONGEST_NAME = 20  # characters of a title that is not folded, where tables are spread
-_GAP, _EDGES = 3, 5  # characters around a column, and around the first and the last
+_LONGEST_NAME = 20  # longest title that is not folded if columns are spread
+_GAP, _EDGES = 3, 5  # characters between columns, and at both edges of a table
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Return text of users as it is, without markup, and with invisible characters escaped."""
+    """Return a user's text without interpreting markup, and with invisible characters escaped."""
     return Text(plain_text(text), style)
 
 
@@ -89,7 +89,7 @@ def _widths(table: Table, width: int) -> list[int]:
 
 
 def hide_columns(table: Table, width: int, *, titles: int = 0) -> tuple[Table, list[Note]]:
-    """Hide empty columns, and dispensable ones until the table fits; with a note about these.
+    """Hide empty columns, and dispensable columns until the table fits; return notes on the latter.
 
     titles: how many of the first columns become titles and need no room.
     """
@@ -105,7 +105,7 @@ def hide_columns(table: Table, width: int, *, titles: int = 0) -> tuple[Table, l
 
 
 def spread_columns(table: Table, width: int) -> list[Table]:
-    """Spread columns over tables that fit; each of them has the first and the last column."""
+    """Spread columns over tables that fit; each table has the first and the last column."""
     widths = _widths(table, width)
     last = len(widths) - 1
     room = width - min(widths[0], width // 3) - widths[last] - _EDGES
@@ -135,5 +135,5 @@ def json_text(content: object) -> str:
 
 
 def frames_as_json(holder: object, names: Sequence[str], **more: object) -> str:
-    """Write frames that are attributes of an object as JSON, after other content."""
+    """Return JSON of the content in `more`, and of frames, which are attributes of an object."""
     return json_text(more | {name: getattr(holder, name).to_dicts() for name in names})

@@ -1,4 +1,4 @@
-"""Results of evaluations: tables for a terminal, and JSON, CSV and Markdown."""
+"""Render results of evaluations as terminal tables, JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from rankframe.present.terminal.render import (
 )
 
 Format = Literal["table", "json", "csv", "markdown"]
-# How an interval is written: half of its width, both ends, or not at all.
+# The style of an interval: half of its width, both ends, or no interval.
 _Interval: TypeAlias = Literal["half", "ends", "none"]
-# More runs than these lose their intervals if they do not fit side by side otherwise.
+# With more runs than this, intervals are left out if the runs do not fit side by side otherwise.
 _MOST_WITH_INTERVALS = 5
 _NO_ROW = {"value": None, "ci_low": None, "queries": 0, "small": False}
 
@@ -34,7 +34,7 @@ _NO_ROW = {"value": None, "ci_low": None, "queries": 0, "small": False}
 def summary_table(
     results: Mapping[str, Result], metrics: Sequence[Metric], width: int
 ) -> RenderableType:
-    """Render metrics down, runs across, the best of each row in bold; then a note on each run.
+    """Render a row per metric and a column per run, with the best value bold; then notes on runs.
 
     Runs that do not fit side by side stand in tables below each other.
     """
@@ -44,7 +44,7 @@ def summary_table(
 def slice_tables(
     results: Mapping[str, Result], metrics: Sequence[Metric], width: int
 ) -> RenderableType:
-    """Render a table for each metric: slices down, runs across."""
+    """Render a table for each metric, with a row per slice and a column per run."""
     tables = [
         table
         for metric in _sliceable(metrics)
@@ -114,7 +114,7 @@ def _runs_table(
     *,
     sliced: bool = False,
 ) -> Table:
-    """Return metrics, or slices of one metric, down and runs across."""
+    """Return a table with a row per metric (or per slice of a metric) and a column per run."""
     groups: dict[str, list[list[Cell]]] = {}
     words = Vocabulary.common(result.vocabulary for result in results.values())
     for label, by, metric, rows in _rows(results, metrics, sliced=sliced):
@@ -132,7 +132,7 @@ def _runs_table(
 def _rows(
     results: Mapping[str, Result], metrics: Sequence[Metric], *, sliced: bool
 ) -> Iterator[tuple[str, str, Metric, list[dict[str, Any]]]]:
-    """Yield a label, the attribute, the metric and the rows of all runs."""
+    """Yield the rows of a table: label, attribute, metric, and the summary row of each run."""
     frames = [result.slices if sliced else result.summary for result in results.values()]
     for metric in metrics:
         first, *rest = (
@@ -159,7 +159,7 @@ def _value_cell(
 
 
 def _item_tables(results: Mapping[str, Result]) -> list[Table]:
-    """Return what documents of each slice get, a table for each run and attribute."""
+    """Return a table of the exposure of each slice of documents, for each run and attribute."""
     heads = ("documents", "retrieved", "coverage", "places", "exposure", "hits", "of hits")
     tables = []
     for run, result in results.items():
@@ -181,7 +181,7 @@ def _item_cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _sliceable(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics that have values in slices: a gap is between slices."""
+    """Return the metrics that have values in slices: all but gaps, which compare slices."""
     return [metric for metric in metrics if metric.gap is None]
 
 
