@@ -150,7 +150,9 @@ def find_gaps(
 
 
 def describe_gaps(gaps: Sequence[JudgedGap], bounds: pl.DataFrame | None) -> Iterator[Caveat]:
-    """Yield the caveat of the widest gap, with the number of other pairs.
+    """Yield a caveat about the two systems whose judged shares differ most.
+
+    The caveat also states how many other pairs of systems differ.
 
     `bounds`: the result of `find_bounds`; None if no run can be read again.
     """

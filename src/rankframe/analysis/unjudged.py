@@ -1,7 +1,7 @@
 """Bound the values that metrics could have if unjudged documents were judged.
 
-If ranks have no gaps, the unjudged documents of a query are at the ranks that no judged document
-has, so the matches of an evaluation suffice. Identical queries are evaluated once.
+If ranks have no gaps, every rank without a judged document holds an unjudged one, so bounds need
+only the matches of an evaluation. Queries with the same ranks and grades are evaluated once.
 """
 
 from __future__ import annotations

@@ -303,8 +303,8 @@ def _refuse_lists_in_text(attribute: pl.Series) -> None:
 def _as_numbers(texts: pl.Series) -> pl.Series:
     """Convert a column of a text file to numbers if all its values are numbers; else return it.
 
-    Other file formats have such columns as numbers. Codes with leading zeros, such as 007, stay
-    text.
+    Other file formats store such columns as numbers, so the types do not depend on the format.
+    Codes with leading zeros, such as 007, stay text.
     """
     values = texts.drop_nulls()
     for kind in (pl.Int64, pl.Float64):

@@ -28,7 +28,11 @@ from rankframe.kernel.segments import segment_lengths, segment_starts, spread
 
 @dataclass(frozen=True)
 class TieGroups:
-    """Hold the tie groups of a ranking for each row of the pair frame, as depth and as document."""
+    """Hold two tie groups of a ranking for each row of the pair frame.
+
+    A row of the pair frame stands for a depth and for a document: one group is at this depth, the
+    other has this document.
+    """
 
     # first and last rank of the group at each row's depth; 0 below the end of the ranking
     top: Ints

@@ -123,7 +123,7 @@ class DocumentPairs:
         return chosen
 
     def _deviation(self, side: str) -> pl.Series:
-        """Return each score less the mean score of the query's shared documents, after scaling."""
+        """Scale the scores of a side, and subtract the mean of the query's shared documents."""
         score, other = (self._rankings[i].score for i in ((0, 1) if side == "a" else (1, 0)))
         if score is None or other is None:
             return pl.repeat(None, self._height, dtype=pl.Float64, eager=True)

@@ -72,7 +72,8 @@ class Side:
 def match_sides(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, Side]:
     """Return, for each row of a, the row of b with the same document; -1 if b lacks the document.
 
-    Also returns both sides, from which duplicate rows were dropped; or refuses duplicate rows.
+    `duplicates` says whether duplicate rows are refused or dropped before matching. Both sides are
+    returned as they were matched.
     """
     a = a.unique("ranking a", duplicates)
     places = find_documents(b.documents, a.documents)

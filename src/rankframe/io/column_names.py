@@ -240,9 +240,14 @@ class InputNames:
         return []
 
     def flattened(self, role: Role | None, doc_name: str | None, called: str) -> InputNames:
-        """Replace a list of structs by its fields if no other column has documents.
+        """Replace a column of lists of structs by a column for each field of the structs.
 
-        A field hides a column of the same name. `doc_name`: what the user calls the documents.
+        Does nothing if another column has documents. A field replaces a column of the same name.
+
+        Args:
+            role: what the input is.
+            doc_name: the name that the user gave to the column of documents.
+            called: what errors call the input.
         """
         inner = {name: _inner(self.schema[name]) for name in self.lists}
         structs = {n: kind.to_schema() for n, kind in inner.items() if isinstance(kind, pl.Struct)}

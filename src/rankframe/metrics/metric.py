@@ -99,7 +99,7 @@ class Definition(Facts):
         return registered_metric, (self.name,)  # functions are not pickled: look the name up
 
     def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
-        """Tell whether a property holds with these parameters."""
+        """Tell whether a condition of this metric is met by these parameters."""
         if isinstance(condition, bool):
             return condition
         for name, value in condition.items():

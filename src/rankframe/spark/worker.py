@@ -253,7 +253,7 @@ def _problem(
 
 
 def _value_rows(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield values as rows of the answer."""
+    """Yield values per query as record batches with the schema that a worker returns to Spark."""
     numbered = values.rename(dict(zip(values.columns, schema.names[1:-1], strict=True)))
     kind, rest = pl.lit(VALUES, pl.Int8), pl.lit(None, pl.Binary)
     rows = numbered.select(kind.alias("kind"), pl.all(), rest.alias("rest"))
@@ -264,7 +264,7 @@ def _value_rows(values: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBa
 
 
 def _answer_row(schema: pa.Schema, kind: int, key: SumsKey, content: Any) -> pa.RecordBatch:
-    """Return sums or a problem as a row of the answer."""
+    """Return sums or a problem as one row with the schema that a worker returns to Spark."""
     import pyarrow as pa  # noqa: PLC0415
 
     rest = pickle.dumps((key, content), protocol=5)

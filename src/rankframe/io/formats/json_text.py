@@ -157,7 +157,10 @@ class _Reader:
         return [file if isinstance(file, str) else self.request.name for file in files]
 
     def _lines(self, files: Files, values: Sequence[Any]) -> pl.LazyFrame | pl.DataFrame:
-        """Read texts with a row, a response or a batch of responses on each line."""
+        """Read JSON Lines: each line holds a row, a response or a batch of responses.
+
+        `values`: the values of the first lines.
+        """
         first, request = values[0], self.request
         self._refuse_texts(first)
         inside, responses = None, values

@@ -77,8 +77,9 @@ def by_beginning(head: bytes) -> Format | None:
 def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
     """Return the format of a file, by its name, or else by its beginning.
 
-    Parquet and Arrow files are known by their beginning whatever their name; TREC text may have
-    the name of any other format. A file that is known to be something else is refused.
+    Parquet and Arrow files are recognised by their beginning, whatever their name. TREC text is
+    accepted under the name of any other format. A file whose beginning shows a format that cannot
+    be read is refused.
     """
     head = beginning.head
     named, look = by_ending(path), by_beginning(head)
