@@ -480,11 +480,11 @@ def set_hash(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[...
     """Hash ids with another function, such as one that gives many ids equal hashes."""
 
     def set_hash(function: Callable[..., pl.Expr]) -> None:
-        batch.hash_of_empty.cache_clear()
+        batch.hash_of_empty_text.cache_clear()
         monkeypatch.setattr(batch, "hash_of", function)
 
     yield set_hash
-    batch.hash_of_empty.cache_clear()
+    batch.hash_of_empty_text.cache_clear()
 
 
 @pytest.fixture

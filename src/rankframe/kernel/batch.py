@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
@@ -166,17 +167,27 @@ def text_hashes(name: str, ids: pl.Series) -> Keys:
     return as_text(ids).hash(_SEEDS[name]).to_numpy()
 
 
-@lru_cache(maxsize=8)
 def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
     """Return the hash of an empty id, or None if ids of this type cannot be empty."""
-    if dtype not in (pl.String, *_CATEGORICAL):
+    if dtype == pl.String:
+        return hash_of_empty_text(name)
+    if dtype not in _CATEGORICAL:
         return None
-    try:
-        empty = pl.Series(name, [""], dtype=dtype)
-    except pl.exceptions.PolarsError:  # an Enum without an empty category
-        return None
-    hashes = empty.to_frame().select(hash_of(name, dtype, _SEEDS[name])).to_series()
-    return hashes.to_numpy()[0]
+    with suppress(pl.exceptions.PolarsError):  # an Enum without the empty text
+        return _hash_of_empty(name, dtype)
+    return None
+
+
+@lru_cache(maxsize=8)
+def hash_of_empty_text(name: str) -> np.uint64:
+    """Return the hash of an empty text. (The numbers of categories may change; texts do not.)"""
+    return _hash_of_empty(name, pl.String())
+
+
+def _hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64:
+    """Compute the hash of an empty id."""
+    empty = pl.Series(name, [""], dtype=dtype).to_frame()
+    return empty.select(hash_of(name, dtype, _SEEDS[name])).to_series().to_numpy()[0]
 
 
 def as_text(ids: pl.Series) -> pl.Series:
