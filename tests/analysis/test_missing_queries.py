@@ -218,7 +218,7 @@ def codes(found: Any) -> list[str]:
     return [caveat.code for caveat in found.caveats]
 
 
-def test_queries_that_a_run_lacks_are_not_taken_for_unjudged(tmp_path: Path) -> None:
+def test_queries_that_a_run_lacks_are_not_taken_for_unjudged() -> None:
     """All that both runs retrieve is judged: judgments favour none."""
     runs = {"full": FULL, "half": HALF}
     before = rf.evaluate(GRADES, FULL, "ndcg@10")
@@ -239,11 +239,16 @@ def test_queries_that_a_run_lacks_are_not_taken_for_unjudged(tmp_path: Path) -> 
     # A candidate that lost its answers is worse, not undecided.
     for name in ("gate", "stored gate", "enough judged"):
         assert found[name].status == "fail", name
-    pytest.importorskip("altair")
-    page = rf.report(GRADES, runs, "ndcg@10", output=tmp_path / "page.html", **FAST)
-    assert "are judged; the rest counts" not in page.read_text(encoding="utf-8")
     few = rf.evaluate(GRADES, {"q000": FULL["q000"]}, "ndcg@10")
     assert codes(few) == ["queries_missing"]
+
+
+@pytest.mark.slow
+def test_a_report_does_not_take_missing_queries_for_unjudged(tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    runs = {"full": FULL, "half": HALF}
+    page = rf.report(GRADES, runs, "ndcg@10", output=tmp_path / "page.html", **FAST)
+    assert "are judged; the rest counts" not in page.read_text(encoding="utf-8")
 
 
 def test_judged_shares_are_those_of_queries_that_both_runs_have() -> None:
