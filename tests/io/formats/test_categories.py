@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -25,10 +26,20 @@ ROWS = pl.DataFrame(
 PLAIN = ROWS.with_columns(pl.col("query_id", "doc_id").cast(pl.String))
 
 
-def text_of(*files: Path) -> pl.LazyFrame:
-    found = PARQUET.open([str(file) for file in files], InputRequest("run", "the run"))
-    assert pl.Categorical not in found.frame.collect_schema().dtypes()
-    return found.frame
+TextOf = Callable[..., pl.LazyFrame]
+
+
+@pytest.fixture(params=[1 << 30, None], ids=["in memory", "by pyarrow"])
+def text_of(request: pytest.FixtureRequest) -> TextOf:
+    """Return a function that opens files, given a memory limit."""
+
+    def opened(*files: Path) -> pl.LazyFrame:
+        asked = InputRequest("run", "the run", limit=request.param)
+        found = PARQUET.open([str(file) for file in files], asked)
+        assert pl.Categorical not in found.frame.collect_schema().dtypes()
+        return found.frame
+
+    return opened
 
 
 @pytest.fixture
@@ -37,14 +48,14 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "rows.parquet"
 
 
-def test_every_row_in_order(file: Path) -> None:
+def test_every_row_in_order(text_of: TextOf, file: Path) -> None:
     assert text_of(file).collect().equals(PLAIN, null_equal=True)
     assert text_of(file).collect_schema() == PLAIN.schema
     batches = pl.concat(text_of(file).collect_batches())
     assert batches.equals(PLAIN, null_equal=True)
 
 
-def test_some_columns_some_rows(file: Path) -> None:
+def test_some_columns_some_rows(text_of: TextOf, file: Path) -> None:
     assert (
         text_of(file)
         .select("score", "doc_id")
@@ -57,7 +68,7 @@ def test_some_columns_some_rows(file: Path) -> None:
     assert text_of(file).select(pl.len()).collect().item() == len(ROWS)
 
 
-def test_several_files_with_other_categories(file: Path, tmp_path: Path) -> None:
+def test_several_files_with_other_categories(text_of: TextOf, file: Path, tmp_path: Path) -> None:
     other = ROWS.with_columns(doc_id=pl.Series(list("zyxwvu"), dtype=pl.Categorical))
     other.write_parquet(tmp_path / "other.parquet")
     both = text_of(file, tmp_path / "other.parquet").collect()
@@ -66,7 +77,7 @@ def test_several_files_with_other_categories(file: Path, tmp_path: Path) -> None
     assert text_of(file, tmp_path / "other.parquet").head(7).collect().height == 7
 
 
-def test_without_categories_there_is_nothing_to_gain(tmp_path: Path) -> None:
+def test_without_categories_there_is_nothing_to_gain(text_of: TextOf, tmp_path: Path) -> None:
     PLAIN.write_parquet(tmp_path / "plain.parquet")
     plan = text_of(tmp_path / "plain.parquet").explain()
     assert "Parquet SCAN" in plan
@@ -97,8 +108,8 @@ def test_a_file_that_is_cut_short_is_refused_in_a_sentence(
     refusal(rf.evaluate, {"q1": {"a": 1}}, tmp_path / "bad.parquet")
 
 
-def test_what_pyarrow_cannot_read_is_refused_in_a_sentence(
-    file: Path, monkeypatch: pytest.MonkeyPatch, refusal
+def test_what_pyarrow_cannot_read_is_an_error_of_polars(
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as numbers that point to no category, which it says in its own way."""
 
@@ -106,4 +117,16 @@ def test_what_pyarrow_cannot_read_is_refused_in_a_sentence(
         raise ArrowInvalid("Index not in dictionary bounds")
 
     monkeypatch.setattr(ParquetFile, "iter_batches", fail)
-    refusal(rf.evaluate, {"q1": {"a": 1}}, file)
+    frame = PARQUET.open([str(file)], InputRequest("run", "the run")).frame
+    with pytest.raises(pl.exceptions.ComputeError, match="Index not in dictionary bounds"):
+        frame.collect()
+
+
+def test_types_that_only_arrow_declares_stay(tmp_path: Path) -> None:
+    """A Parquet file declares no durations: without the types of Arrow, they would be numbers."""
+    rows = ROWS.with_columns(age=pl.duration(days=pl.col("n")))
+    rows.write_parquet(tmp_path / "rows.parquet")
+    asked = InputRequest("run", "the run", limit=1 << 30)
+    frame = PARQUET.open([str(tmp_path / "rows.parquet")], asked).frame
+    assert frame.collect_schema() == rows.cast({pl.Categorical: pl.String}).schema
+    assert frame.select("age").collect().equals(rows.select("age"), null_equal=True)

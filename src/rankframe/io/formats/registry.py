@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, cast
 
 import polars as pl
 
@@ -31,6 +31,7 @@ from rankframe.io.remote import explained, is_address
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _BATCH = 1 << 17  # rows: as many as polars reads at a time
+_PLENTY = 16  # files may be held in memory if the limit is this many times their size
 # The first line of a text file in a format has one of these characters.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
 _STREAM = b"\xff\xff\xff\xff"  # of an Arrow stream; an Arrow file begins with "ARROW1"
@@ -136,23 +137,39 @@ def _is_table(look: Format, head: bytes) -> bool:
     )
 
 
-def _open_parquet(files: Files, _request: InputRequest) -> RawTable:
+def _open_parquet(files: Files, request: InputRequest) -> RawTable:
     """Scan Parquet files; in local files, categories are read as text.
 
     polars merges the categories of all row groups, which takes several times as long as reading
-    them: a file has a dictionary of texts per row group.
+    them: a file has a dictionary of texts per row group. Files that are small beside the memory
+    limit are scanned in memory, without the part that declares categories; other files are read
+    by pyarrow.
     """
     frame = pl.scan_parquet(files, glob=False)
     schema = frame.collect_schema()
     if pl.Categorical not in schema.dtypes() or not all(isinstance(file, str) for file in files):
         return RawTable(frame)
     texts = {n: pl.String() if kind == pl.Categorical else kind for n, kind in schema.items()}
+    paths = [Path(cast("str", file)) for file in files]
+    if sum(path.stat().st_size for path in paths) * _PLENTY <= (request.limit or 0):
+        frame = pl.scan_parquet([_undeclare_types(path.read_bytes()) for path in paths], glob=False)
+        if frame.collect_schema() == texts:
+            return RawTable(frame)
 
     def read(columns: list[str], _rows: int | None) -> Iterator[pl.DataFrame]:
         for file in files:
             yield from _read_parquet(file, columns)
 
     return RawTable(lazy_table(texts, read))
+
+
+def _undeclare_types(parquet: bytes) -> bytes:
+    """Rename the entry of a Parquet file that declares the types of Arrow, such as categories.
+
+    Without it, columns have the types of Parquet, which knows texts but no categories.
+    """
+    start = parquet.rfind(b"ARROW:schema", -int.from_bytes(parquet[-8:-4], "little") - 8)
+    return parquet if start < 0 else parquet[:start] + b"-" + parquet[start + 1 :]
 
 
 def _read_parquet(file: Any, columns: list[str]) -> Iterator[pl.DataFrame]:
