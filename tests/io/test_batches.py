@@ -47,6 +47,23 @@ def test_all_rows_come_in_order(rows: int, tmp_path: Path) -> None:
     assert batches(RUN).whole().equals(table)
 
 
+def test_rows_stay_in_order_whatever_the_heights_of_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A source may yield a few rows, and then many: the few must not wait for more of their kind."""
+    rows = pl.DataFrame({"query_id": ["q"] * 60, "doc_id": [f"d{n}" for n in range(60)]})
+    rows = rows.with_columns(score=-pl.int_range(60).cast(pl.Float64))
+    heights = [3, 9, 2, 2, 8, 1, 20, 4, 3, 3, 5]
+    ends = np.cumsum(heights)
+    source = batches(rows)
+    tables = [rows[int(end - height) : int(end)] for height, end in zip(heights, ends, strict=True)]
+    monkeypatch.setattr(source, "_tables", lambda _threads: iter(tables))
+    read = list(source.read(10))
+    assert pl.concat(read).equals(rows)
+    assert max(table.height for table in read) <= 10
+    assert [table.height for table in read[:3]] == [3, 9, 4]
+
+
 def test_columns_and_types_are_settled() -> None:
     odd = RUN.cast({"doc_id": pl.Int8, "score": pl.String}).rename({"doc_id": "docid"})
     table = batches(odd).whole().drop(HASHES, strict=False)

@@ -80,10 +80,11 @@ class Batches:
         small: list[pl.DataFrame] = []
         waiting = 0
         for table in self._tables(threads):
-            if small and waiting + table.height > rows:
+            is_small = 2 * table.height <= rows and self._at_once is None
+            if small and not (is_small and waiting + table.height <= rows):
                 yield pl.concat(small, rechunk=True)
                 small, waiting = [], 0
-            if 2 * table.height <= rows and self._at_once is None:
+            if is_small:
                 small.append(table)
                 waiting += table.height
                 continue

@@ -29,7 +29,7 @@ PLAIN = ROWS.with_columns(pl.col("query_id", "doc_id").cast(pl.String))
 TextOf = Callable[..., pl.LazyFrame]
 
 
-@pytest.fixture(params=[1 << 30, None], ids=["in memory", "by pyarrow"])
+@pytest.fixture(params=[None, 1], ids=["in memory", "by pyarrow"])
 def text_of(request: pytest.FixtureRequest) -> TextOf:
     """Return a function that opens files, given a memory limit."""
 
@@ -117,7 +117,7 @@ def test_what_pyarrow_cannot_read_is_an_error_of_polars(
         raise ArrowInvalid("Index not in dictionary bounds")
 
     monkeypatch.setattr(ParquetFile, "iter_batches", fail)
-    frame = PARQUET.open([str(file)], InputRequest("run", "the run")).frame
+    frame = PARQUET.open([str(file)], InputRequest("run", "the run", limit=1)).frame
     with pytest.raises(pl.exceptions.ComputeError, match="Index not in dictionary bounds"):
         frame.collect()
 
@@ -126,7 +126,7 @@ def test_types_that_only_arrow_declares_stay(tmp_path: Path) -> None:
     """A Parquet file declares no durations: without the types of Arrow, they would be numbers."""
     rows = ROWS.with_columns(age=pl.duration(days=pl.col("n")))
     rows.write_parquet(tmp_path / "rows.parquet")
-    asked = InputRequest("run", "the run", limit=1 << 30)
+    asked = InputRequest("run", "the run")
     frame = PARQUET.open([str(tmp_path / "rows.parquet")], asked).frame
     assert frame.collect_schema() == rows.cast({pl.Categorical: pl.String}).schema
     assert frame.select("age").collect().equals(rows.select("age"), null_equal=True)

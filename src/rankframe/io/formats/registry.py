@@ -31,7 +31,9 @@ from rankframe.io.remote import explained, is_address
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _BATCH = 1 << 17  # rows: as many as polars reads at a time
-_PLENTY = 16  # files may be held in memory if the limit is this many times their size
+# Files may be held in memory if the limit is this many times their size; without a limit, this one
+# counts.
+_PLENTY, _USUAL_LIMIT = 16, 8 << 30
 # The first line of a text file in a format has one of these characters.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
 _STREAM = b"\xff\xff\xff\xff"  # of an Arrow stream; an Arrow file begins with "ARROW1"
@@ -151,7 +153,7 @@ def _open_parquet(files: Files, request: InputRequest) -> RawTable:
         return RawTable(frame)
     texts = {n: pl.String() if kind == pl.Categorical else kind for n, kind in schema.items()}
     paths = [Path(cast("str", file)) for file in files]
-    if sum(path.stat().st_size for path in paths) * _PLENTY <= (request.limit or 0):
+    if sum(path.stat().st_size for path in paths) * _PLENTY <= (request.limit or _USUAL_LIMIT):
         frame = pl.scan_parquet([_undeclare_types(path.read_bytes()) for path in paths], glob=False)
         if frame.collect_schema() == texts:
             return RawTable(frame)
