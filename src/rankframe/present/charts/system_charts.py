@@ -299,7 +299,7 @@ def _summarise_history(points: pl.DataFrame, kept: list[str], total: int, margin
     if margin is not None:
         subtitle.append(f"dashed: the margin, {margin} from the first result")
     if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)
-        subtitle.append("judgments changed between results: values are no trend")
+        subtitle.append("judgments changed between results: the values do not show a trend")
     return subtitle
 
 
