@@ -1,4 +1,4 @@
-"""Make flags of commands, also from declared options (`core/options.py`), and read their values."""
+"""Make the flags of commands, also from declared options (`core/options.py`); read their values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _METAVARS = {int: "N", float: "X", Path: "FILE", str: "TEXT"}
 
 
 class PlainCommand(TyperCommand):
-    """Show in the help of a command what to type, not the types of Python."""
+    """Show in the help of a command the syntax of values instead of Python types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, without types of Python."""
@@ -235,7 +235,7 @@ def _storage_settings(texts: list[str]) -> dict[str, str]:
 
 
 def _splits(texts: list[str]) -> dict[str, str | None]:
-    """Read NAME=MARK; without a mark, nothing separates values."""
+    """Parse NAME=MARK; without a mark, texts are not split into values."""
     pairs = dict(read_pairs(texts, "--split reads NAME=MARK, e.g. 'genres=|'", secret=True))
     return {name: mark or None for name, mark in pairs.items()}
 

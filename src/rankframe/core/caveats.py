@@ -58,7 +58,7 @@ class Caveat(NamedTuple):
         return f"{self.text} [{self.code}]"
 
     def about(self, system: str | None) -> Caveat:
-        """Return this caveat with the name of its system in front; None: it is about all."""
+        """Return this caveat with the name of its system in front; None: all systems."""
         return self if system is None else self._replace(text=f"{system}: {self.text}")
 
 
@@ -131,7 +131,7 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         0,
         "the number of significant differences whose interval contains 0",
         "{value:,.0f} significant by the {test} test although the interval contains 0, such as "
-        "{metric} of {system} against {baseline}: the test has another hypothesis than the interval",
+        "{metric} of {system} against {baseline}: the test's hypothesis is not about the mean",
         "Do not call such a difference an improvement of the mean: the interval describes the "
         "mean, but the test has another hypothesis, which the output names.",
     ),

@@ -44,7 +44,7 @@ def test_a_notebook_shows_the_same() -> None:
     shown = tuned()._repr_html_()
     assert "<b>wsum(weights=[0.5, 0.5])</b>" in shown
     assert "<b>wsum(weights=[0.0, 1.0])</b>" not in shown
-    assert "8 queries to tune by" in shown
+    assert "only 8 queries to tune with" in shown
     named = rf.tune(QRELS, {"<i>": ONE, "b": OTHER}, "rrf", "mrr", folds=2)._repr_html_()
     assert "<i>" not in named
 

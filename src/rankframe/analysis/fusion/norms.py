@@ -41,7 +41,7 @@ def min_max(run: StackedRun) -> Floats:
 
 @norm("(max − s) / (max − min)")
 def min_max_inverted(run: StackedRun) -> Floats:
-    """Map the best score of the list to 0 and the least to 1: where less is better."""
+    """Map the best score of the list to 0 and the least to 1, for scores where less is better."""
     best, lowest = _bounds(run)
     return _divide(run, run.spread_to_rows(best) - run.row_scores, best - lowest)
 
