@@ -132,7 +132,7 @@ def test_few_are_said_and_many_are_warned_of() -> None:
     assert many in found.overview
     assert [caveat.code for caveat in found.caveats] == ["undefined_differ", "queries_missing"]
     warned = (
-        "two: 2.0% of the judged queries are not in the run. They are scored 0, left out of lag"
+        "two: 2.0% of the judged queries are not in the run. They are scored 0, but left out of lag"
     )
     assert texts(found)[-1] == warned
     for shown in (repr(found), found._repr_html_()):

@@ -193,8 +193,8 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
                 raise MetricParameterError(*sentences((problem,), (near,), (has,)))
         if metric.level is not None:
             raise MetricParameterError(
-                f"{metric.label!r}: average={metric.average} is no mean, and here means are "
-                "compared. Name the metrics that are to be."
+                f"{metric.label!r}: average={metric.average} is not a mean, and this function "
+                "compares means. Pass the metrics to compare as metrics=."
             )
         if metric.average == "micro":
             raise MetricParameterError(

@@ -49,7 +49,7 @@ def safe(completer: Completer) -> Completer:
 
 
 def metrics_of(kind: str | None = None) -> Completer:
-    """Return a completer of metrics of a kind, `judged` or `pair`, and of cutoffs behind @."""
+    """Return a completer for metrics of a kind, `judged` or `pair`, and for cutoffs after @."""
 
     def complete(incomplete: str) -> Offered:
         from rankframe.metrics import REGISTRY

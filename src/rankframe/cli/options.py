@@ -90,7 +90,7 @@ class Flag:
 
     @property
     def parameter(self) -> inspect.Parameter:
-        """Return the parameter of a function by which typer knows the flag."""
+        """Return the flag as a parameter of a function, from which typer makes the command line."""
         shared: dict[str, Any] = {
             "metavar": self.metavar,
             "help": self.help,
@@ -241,7 +241,7 @@ def _splits(texts: list[str]) -> dict[str, str | None]:
 
 
 def _unit(file: str | None, mark: str) -> Any:
-    """Return the file of units, or an expression that cuts ids at the mark; refuse both at once."""
+    """Return the file of units, or an expression that splits ids at a separator; refuse both."""
     if file is not None:
         raise OptionError("--unit and --unit-split say the same thing: leave one of them out.")
     if not mark:

@@ -159,7 +159,7 @@ def _open_all_streams() -> None:
 
 
 def _stream(stream: Any, number: int, *, may_fail: bool) -> Any:
-    """Return a standard stream over an outlet, or the stream that replaced it."""
+    """Return a standard stream that writes to an outlet; return a replaced stream unchanged."""
     try:
         if stream is not None and stream.fileno() != number:
             return stream

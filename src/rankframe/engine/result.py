@@ -353,7 +353,7 @@ class Result(Exported):
         return as_html([table, *sliced, *warned, Note(self.overview)])
 
     def _table(self, titles: Sequence[str]) -> Table:
-        """Return the summary as people read it."""
+        """Return the summary as a table for display."""
         noun = self.vocabulary.render
         rows = [
             (

@@ -266,7 +266,7 @@ def unjudged(k: int | None = None) -> Value:
     average="sum",
 )
 def num_retrieved() -> Value:
-    """Count the documents that the run returned; the summary is the sum.
+    """Count the documents that the run returned, summed over queries.
 
     > n
 
@@ -278,7 +278,7 @@ def num_retrieved() -> Value:
 
 @counted(synonyms=("num_rel", "numrel"), bounds=(0.0, None), average="sum", monotone=True)
 def num_relevant(*, rel: float | None = None) -> Value:
-    """Count the relevant documents in the judgments; the summary is the sum.
+    """Count the relevant documents in the judgments, summed over queries.
 
     > R
 
@@ -290,7 +290,7 @@ def num_relevant(*, rel: float | None = None) -> Value:
 
 @counted(synonyms=("num_rel_ret", "numrelret"), bounds=(0.0, None), average="sum", monotone=True)
 def num_relevant_retrieved(*, rel: float | None = None) -> Value:
-    """Count the relevant documents that the run returned; the summary is the sum.
+    """Count the relevant documents that the run returned, summed over queries.
 
     > found(n)
 

@@ -148,7 +148,7 @@ class BootstrapBuckets:
         return self.keys << np.uint64(self.shift)
 
     def _sum(self, key: tuple[str, int]) -> Ints:
-        """Return the sums of a value in one unit; an absent key has sums of 0."""
+        """Return the sums of a value in each bucket; an absent value has sums of 0."""
         return self.sums[key] if key in self.sums else np.zeros(len(self.keys), np.int64)
 
     def _coarsened(self, limit: int) -> BootstrapBuckets:

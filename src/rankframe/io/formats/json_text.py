@@ -296,7 +296,7 @@ class _Reader:
         lengths = {name: len(cells) for name, cells in columns.items()}
         if len(set(lengths.values())) > 1 or len(indexes) > 1:
             counts = ", ".join(f"{key!r} has {count:,}" for key, count in [*lengths.items()][:6])
-            raise self.request.unreadable(f"its columns do not have equal rows: {counts}")
+            raise self.request.unreadable(f"its columns do not have the same rows: {counts}")
         return open_python(columns, self.request).frame
 
     def _refuse_texts(self, value: Any) -> None:

@@ -353,7 +353,7 @@ def _refuse_unnamed(first: pl.DataFrame, shape: Shape, name: str) -> None:
         what = f"a response of {whose}" if count == 1 else f"{count:,} responses of {whose}"
         raise UnreadableInputError(
             name,
-            f"it holds {what} without the query",
+            f"it holds {what}, but not the query of each",
             "If a field has the query, name it: ",
             Option("columns", {QUERY: "name.of.field"}),
             "; otherwise pass the queries in order: ",
