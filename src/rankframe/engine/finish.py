@@ -226,10 +226,10 @@ def summarise_gaps(
 def too_few_slices(metric: Metric, large: int, small: int) -> str:
     """Return the error text for a gap with fewer than two slices that are large enough."""
     assert metric.gap is not None  # it is a gap
-    others = f"; {number_of(small, 'slice')} with fewer queries or no value" if small else ""
+    uncounted = f"; {number_of(small, 'slice')} with fewer queries or no value" if small else ""
     return (
         f"{metric.label!r} needs at least two slices with {SMALL} or more queries: "
-        f"{metric.gap.by!r} has {large}{others}."
+        f"{metric.gap.by!r} has {large}{uncounted}."
     )
 
 
