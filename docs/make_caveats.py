@@ -1,4 +1,4 @@
-"""The table of caveats in docs/caveats.md: from core/caveats.py."""
+"""Write the table of caveats in docs/caveats.md, from core/caveats.py."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ PAGE = DOCS / "caveats.md"
 
 
 def written() -> dict[Path, str]:
-    """What the page should hold."""
+    """Return the text of the page."""
     return {PAGE: with_sections(PAGE, {"caveats": caveats()})}
 
 
 def caveats() -> str:
-    """Each code with its threshold, sentence and advice."""
+    """Return a table of codes with their thresholds, sentences and advice."""
     rows = [
         (f"`{code}`", f"{info.threshold:,g}", info.value, f"“{info.sentence}”", info.advice)
         for code, info in CAVEATS.items()
     ]
-    return table(["code", "said above", "of", "sentence", "what to do"], rows)
+    return table(["code", "threshold", "measured value", "sentence", "what to do"], rows)

@@ -20,9 +20,9 @@ FRAMES_HEADER = """<!-- Written by docs/make.py. -->
 
 # Frames
 
-Metrics are expressions over these frames. Columns that no metric uses are not computed. The last
-column of each table shows how a column is named for a parameter: `found_rel2` counts documents of
-grade 2 and above, `concordant_top10` compares the top 10 of both lists.
+Metrics are expressions over these frames. Columns that no metric uses are not computed. Some
+columns have a parameter in their name, as the last column of each table shows: `found_rel2` counts
+documents of grade 2 and above, `concordant_top10` compares the top 10 of both lists.
 """
 LAYERS = ROOT / "tests" / "contracts" / "test_layers.py"
 # Values that stand for a column's parameters in the example of its name.
@@ -40,7 +40,7 @@ def written() -> dict[Path, str]:
 
 
 def packages() -> str:
-    """Return the table of packages, top floor first, with their docstrings."""
+    """Return the table of packages, top floor first, as their docstrings describe them."""
     layers = runpy.run_path(str(LAYERS))
     top = len(layers["LINES"]) - 1
     rows = [
@@ -52,8 +52,10 @@ def packages() -> str:
 
 
 def _said(room: str) -> str:
+    """Return the first two paragraphs of a package's docstring: what it is for, and its rules."""
     tree = ast.parse((SOURCE / room / "__init__.py").read_text(encoding="utf-8"))
-    return " ".join((ast.get_docstring(tree) or "").split())
+    paragraphs = (ast.get_docstring(tree) or "").split("\n\n")[:2]
+    return " ".join(" ".join(paragraphs).split())
 
 
 def _packages(room: str, homes: Mapping[str, Collection[str]]) -> str:

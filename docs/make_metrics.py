@@ -33,13 +33,13 @@ i. Every metric also takes `average=`: `macro` (the mean over queries), `micro` 
 `median`, `min`, or a quantile such as `average=quantile(q=0.1)`.
 
 `gap(ndcg@10, by=group)` is the gap between the averages of a metric over slices by an attribute of
-`queries`: the largest average less the smallest, or, with `kind=mean`, the mean difference of two.
-The metric must have values per query. Slices of fewer than 30 queries are left out and counted in
-the ledger. A smaller gap is better: `compare` tests the difference of two gaps, `gate` decides on
-it ([intervals and tests](statistics.md#gaps)).
+`queries`: the largest minus the smallest average or, with `kind=mean`, the mean difference between
+two slices. The metric must have values per query. Slices of fewer than 30 queries are left out and
+counted in the ledger. A smaller gap is better. `compare` tests the difference between the gaps of
+two systems, and gate rules can refer to a gap ([intervals and tests](statistics.md#gaps)).
 
-Each metric is also a function: `rf.ndcg(k=10)` is the expression `"ndcg@10"`. The parser also
-accepts its other names below.
+Each metric is also a function: `rf.ndcg(k=10)` is the expression `"ndcg@10"`. Names listed after
+*Also* are accepted, too.
 """
 STUB_HEADER = '"""The public names for type checkers, written by docs/make.py."""\n\n'
 

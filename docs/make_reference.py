@@ -22,54 +22,54 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "evaluation.md",
         "Evaluate",
         (
-            "A ranking against judgments, two rankings with each other, and the frames behind "
-            "both. *Data or path*: a frame, a file or [another supported format](formats.md)."
+            "Functions that evaluate a run against judgments or compare two rankings, and the "
+            "frames that metrics use. Inputs can be in any [supported format](formats.md)."
         ),
     ),
     "decisions": (
         "decisions.md",
         "Compare and decide",
         (
-            "Several systems over the same queries: differences, tests, what moved, and whether to "
-            "ship. [Statistics](../statistics.md) says how the numbers are made."
+            "Functions that compare systems over the same queries and decide which one to ship. "
+            "[Statistics](../statistics.md) explains how intervals and tests are computed."
         ),
     ),
     "fusion": (
         "fusion.md",
         "Fuse",
         (
-            "Several runs of the same queries into one, and the frame behind it. "
-            "[Fusing runs](../fusion.md) says which method is for what."
+            "Functions that fuse several runs of the same queries into one. "
+            "[Fusing runs](../fusion.md) explains which method to use."
         ),
     ),
     "inputs": (
         "inputs.md",
         "Inputs",
         (
-            "What turns Python objects into judgments and runs. Files, frames and tables need "
-            "none of these: [formats](formats.md)."
+            "Functions that turn Python objects into judgments and runs. You do not need them for "
+            "files, frames and tables (see [formats](formats.md))."
         ),
     ),
-    "curves": ("curves.md", "Curves", "Points of curves as frames, for `rf.plot` or for you."),
+    "curves": ("curves.md", "Curves", "Functions that return the points of curves as frames."),
     "plot": (
         "plot.md",
         "Charts and the report",
         (
-            "Each chart is an altair chart: `.save(…)`, or show it in a notebook. They need the "
-            "extra `report`. [Pictures](../gallery.md)."
+            "Each function returns an altair chart, which you can save (`.save(…)`) or show in a "
+            "notebook. Requires the extra `report`. See [pictures of all charts](../gallery.md)."
         ),
     ),
     "metrics": (
         "metrics.md",
         "Your own metrics",
-        "Metrics by name are in the [metric reference](../metrics.md).",
+        "The [metric reference](../metrics.md) lists all built-in metrics.",
     ),
     "spark": (
         "spark.md",
         "Spark",
-        "The same evaluation on a cluster; needs the extra `spark`. [Guide](../spark.md).",
+        "Evaluation on a cluster. Requires the extra `spark`. See [the guide](../spark.md).",
     ),
-    "base": ("base.md", "Errors", "Whatever is wrong with an input or an option is one of these."),
+    "base": ("base.md", "Errors", "The errors and warnings that rankframe raises."),
 }  # fmt: skip
 FIRST = ("evaluate", "compare")  # of their pages
 SHARED = {
@@ -131,10 +131,10 @@ def contents(names: dict[str, list[tuple[str, str]]]) -> str:
         COMMENT,
         "# Reference\n",
         (
-            "Everything that `import rankframe as rf` offers. Beside it: every "
-            "[metric](../metrics.md) with its formula, the columns of [result frames](results.md), "
-            "[column names](columns.md) that are recognised, [formats](formats.md), and the "
-            "[command line](command_line.md).\n"
+            "All public names of `import rankframe as rf`. Other pages list all "
+            "[metrics](../metrics.md) with their formulas, the columns of "
+            "[result frames](results.md), the recognised [column names](columns.md), "
+            "[formats](formats.md), and the [command line](command_line.md).\n"
         ),
     ]
     for room, (file, title, _) in PAGES.items():

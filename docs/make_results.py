@@ -26,7 +26,7 @@ RUNS = {
 }
 QUERIES = pl.DataFrame({"query_id": list(QRELS), "locale": ["de", "en"] * 4})
 
-# What a column means, in whatever frame it is; of one frame alone: "frame.column".
+# The meaning of each column; "frame.column" overrides it for one frame.
 MEANINGS = {
     "metric": "the metric, as you wrote it",
     "value": "the average over queries",
@@ -44,15 +44,15 @@ MEANINGS = {
     "Result.items.documents": "documents of the catalogue in the slice",
     "Result.items.documents_retrieved": "retrieved documents, in the catalogue or not",
     "coverage": "share of the catalogue's documents that are retrieved",
-    "times_retrieved": "how often the documents of the slice are retrieved",
-    "share_of_places": "share of all retrieved rows",
+    "times_retrieved": "how often documents of the slice are retrieved",
+    "share_of_places": "share of all retrieved documents, counted once per list",
     "share_of_exposure": "share of exposure, where rank r counts 1 / log2(r + 1)",
-    "hits": "how many retrieved rows are relevant; null without judgments",
+    "hits": "how often relevant documents are retrieved; null without judgments",
     "share_of_hits": "share of all hits",
-    "item": "what was counted, or a policy in force (`policy_…`)",
+    "item": "the name of a count, or of a policy in force (`policy_…`)",
     "Result.ledger.value": "a count or a share; null for policies",
     "Comparison.ledger.value": "a count or a share; null for policies",
-    "note": "what the count means, or the value of the policy",
+    "note": "the meaning of the count, or the value of the policy",
     "system": "the system",
     "Comparison.ledger.system": "the system; null for the comparison as a whole",
     "baseline": "the system that `system` is compared with",
@@ -62,6 +62,7 @@ MEANINGS = {
     "Comparison.table.ci_low": "lower end of the interval of the difference",
     "Comparison.table.ci_high": "upper end of the interval of the difference",
     "p_value": "p value of the paired test, not corrected",
+    "Verdict.checks.p_value": "p value of the hypothesis that change is not better than margin",
     "p_corrected": "the p value, corrected over its family of tests",
     "significant": "true if p_corrected is below 1 − confidence",
     "effect_size": "Cohen's d of the differences per query",
@@ -72,11 +73,11 @@ MEANINGS = {
     "undefined": "queries left out because the metric is undefined for one of the two systems",
     "judged_baseline": "the baseline's judged@k: the share of its top k that is judged",
     "judged": "the system's judged@k; k is the metric's cutoff, or 10",
-    "lower_bound": "the least possible value, whatever the grades of unjudged documents",
-    "upper_bound": "the largest possible value, whatever the grades of unjudged documents",
+    "lower_bound": "the least value over all possible grades of unjudged documents",
+    "upper_bound": "the largest value over all possible grades of unjudged documents",
     "if_none_relevant": "the value if no unjudged document were relevant",
     "if_all_relevant": "the value if every unjudged document were relevant",
-    "condensed_value": "the value over judged documents alone; null unless judged shares differ",
+    "condensed_value": "the value over judged documents alone; null if judged shares differ little",
     "n_a": "documents in the first ranking",
     "n_b": "documents in the second ranking",
     "n_shared": "documents in both rankings",
@@ -106,6 +107,7 @@ MEANINGS = {
     "difference_high": "upper end of the paired interval of the difference",
     "as_good": "true if the interval of the difference from the best candidate contains 0",
     "folds": "for how many folds the candidate was chosen",
+    "Tuning.runs.folds": "for how many folds the run was the best single run",
     "Tuning.against.baseline": "the best single run, chosen on the other folds; or plain RRF",
     "Tuning.against.value": "the average of the tuned fusion, out of fold",
     "Tuning.against.ci_low": "lower end of the interval of the difference",
@@ -128,17 +130,17 @@ MEANINGS = {
     "bound": "lower confidence bound of the change: the rule holds if bound ≥ margin",
     "margin": "the change that the rule allows or requires",
     "Verdict.checks.relative": "true if the change is a share of the baseline's value",
-    "confidence": "confidence of the bound",
+    "confidence": "the confidence level of the bound",
     "Verdict.checks.queries": "queries that were tested",
     "Verdict.checks.value": "the candidate's average",
     "undefined_baseline": "queries that are undefined for the baseline only",
     "undefined_candidate": "queries that are undefined for the candidate only",
     "differing": "queries in which candidate and baseline differ",
     "status": '"pass", "fail", "undecided" or "skipped"',
-    "reason": "why the rule did not pass",
+    "reason": "why the rule did not pass, or a remark on a pass",
     "threshold": "documents with at least this score count as positive",
-    "fpr": "false positive rate: positives as a share of the non-relevant documents",
-    "tpr": "true positive rate: positives as a share of the relevant documents",
+    "fpr": "false positive rate: the share of the non-relevant documents that are positive",
+    "tpr": "true positive rate: the share of the relevant documents that are positive",
     "fp": "false positives",
     "tp": "true positives",
     "precision": "share of the positives that are relevant",
@@ -154,7 +156,7 @@ MEANINGS = {
 
 
 def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Every frame of every kind of result: its name, what a row is, and a real one."""
+    """Yield every frame of every kind of result: its name, a description, and an example."""
     result = rf.evaluate(QRELS, RUNS["new"], ["ndcg@10"], queries=QUERIES, by="locale")
     yield (
         "Result.summary",
@@ -175,7 +177,7 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
         ),
         result.items,
     )
-    yield "Result.ledger", "What was counted, and under which policies.", result.ledger
+    yield "Result.ledger", "One row per count and per policy of the evaluation.", result.ledger
     alike = rf.agree(RUNS["old"], RUNS["new"], ["rbo"])
     yield (
         "Result.per_query (rf.agree)",
@@ -192,30 +194,42 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
     yield "Comparison.ledger", "The ledgers of all systems, and of the comparison.", found.ledger
     yield (
         "Comparison.per_query[name]",
-        "The values that were compared: by name of the system, the same queries in the same order.",
+        "The values that were compared. All systems have the same queries, in the same order.",
         found.per_query["new"],
     )
     tuning = rf.tune(QRELS, RUNS, ["wsum"], "ndcg@10", folds=2)
-    yield "Tuning.candidates", "A row a fusion, the best first.", tuning.candidates
-    yield "Tuning.against", "The tuned fusion, out of fold, against others.", tuning.against
-    yield "Tuning.folds", "A row a fold: what was chosen without it.", tuning.folds
-    yield "Tuning.runs", "A row a run by itself.", tuning.runs
-    yield "Tuning.per_query", "The values that were tested.", tuning.per_query
+    yield "Tuning.candidates", "One row per candidate, the best first.", tuning.candidates
+    yield (
+        "Tuning.against",
+        "One row per test of the tuned fusion, out of fold, against a baseline.",
+        tuning.against,
+    )
+    yield (
+        "Tuning.folds",
+        "One row per fold, with the candidate that was chosen on the other folds.",
+        tuning.folds,
+    )
+    yield "Tuning.runs", "One row per single run.", tuning.runs
+    yield "Tuning.per_query", "The values that were tested, one row per query.", tuning.per_query
     change = rf.diff(QRELS, RUNS["old"], RUNS["new"], "ndcg@10")
     yield "Diff.summary", "One row.", change.summary
     yield "Diff.per_query", "One row per query.", change.per_query
-    yield "Diff.movers", "The queries that changed most, the largest change first.", change.movers
-    yield "Diff.documents", "For the movers, what is in the top k of either run.", change.documents
+    yield "Diff.movers", "One row per query that changed, the largest change first.", change.movers
+    yield (
+        "Diff.documents",
+        "One row per mover and document in the top k of either run.",
+        change.documents,
+    )
     baseline = rf.evaluate(QRELS, RUNS["old"], ["ndcg@10"])
     verdict = rf.gate(None, result, baseline, "ndcg@10: no worse than -1%", min_queries=2)
-    yield "Verdict.checks", "A row a rule and slice.", verdict.checks
+    yield "Verdict.checks", "One row per rule and slice.", verdict.checks
     for kind in ("roc", "precision_recall", "metric_at_k", "cumulative_gain"):
         asked = {"metric": "ndcg", "ks": [1, 2]} if kind == "metric_at_k" else {}
         points = rf.curve(QRELS, RUNS["new"], kind, **asked)
-        yield f'rf.curve(…, "{kind}")', "A row a point.", points
+        yield f'rf.curve(…, "{kind}")', "One row per point.", points
     yield (
         "rf.history",
-        "A row a result and metric, by date.",
+        "One row per result and metric, by date.",
         rf.history({"old": baseline, "new": result}),
     )
 

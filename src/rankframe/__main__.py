@@ -1,4 +1,4 @@
-"""`python -m rankframe` is the command line."""
+"""Run the command line: `python -m rankframe`."""
 
 from rankframe.cli import main
 

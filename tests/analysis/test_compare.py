@@ -210,7 +210,7 @@ def test_the_ledger_says_what_was_done() -> None:
         alone = rf.evaluate(QRELS, run, "map").ledger.filter(
             pl.col("item") != "policy_ci", no_caveat
         )
-        became = "" if name == "old" else ": scored 0, left out of lag"
+        became = "" if name == "old" else ": scored 0, but left out of lag"
         note = pl.when(item="queries_missing").then(pl.col("note") + became).otherwise("note")
         alone = alone.with_columns(note)
         here = found.ledger.filter(pl.col("system") == name, no_caveat).drop("system")

@@ -122,17 +122,17 @@ def test_a_report_refuses_and_warns_as_a_comparison_does(tmp_path: Path, refusal
 def test_few_are_said_and_many_are_warned_of() -> None:
     runs = {"old": run(range(100)), "one": run(range(99)), "two": run(range(98))}
     found = rf.compare(QRELS, runs, ["mrr", "lag"], **FAST)
-    few = "one lacks 1 of 100 judged queries (1.0%): scored 0, left out of lag"
-    many = "two lacks 2 of 100 judged queries (2.0%): scored 0, left out of lag"
+    few = "one lacks 1 of 100 judged queries (1.0%): scored 0, but left out of lag"
+    many = "two lacks 2 of 100 judged queries (2.0%): scored 0, but left out of lag"
     assert found.lacks == [
-        Lack("one", 1, 100, "scored 0, left out of lag"),
-        Lack("two", 2, 100, "scored 0, left out of lag"),
+        Lack("one", 1, 100, "scored 0, but left out of lag"),
+        Lack("two", 2, 100, "scored 0, but left out of lag"),
     ]
     assert few in found.overview
     assert many in found.overview
     assert [caveat.code for caveat in found.caveats] == ["undefined_differ", "queries_missing"]
     warned = (
-        "two: 2.0% of the judged queries are not in the run. They are scored 0, left out of lag"
+        "two: 2.0% of the judged queries are not in the run. They are scored 0, but left out of lag"
     )
     assert texts(found)[-1] == warned
     for shown in (repr(found), found._repr_html_()):
@@ -145,8 +145,8 @@ def test_few_are_said_and_many_are_warned_of() -> None:
     said = "judged, but not in the run"
     assert notes == [
         ("old", 0.0, said),
-        ("one", 1.0, f"{said}: scored 0, left out of lag"),
-        ("two", 2.0, f"{said}: scored 0, left out of lag"),
+        ("one", 1.0, f"{said}: scored 0, but left out of lag"),
+        ("two", 2.0, f"{said}: scored 0, but left out of lag"),
     ]
 
 

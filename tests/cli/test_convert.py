@@ -45,7 +45,7 @@ def test_convert_replaces_no_file_unasked(
     source.write_text("query_id,doc_id,score\nq,d,1.0\n")
     target.write_text("mine")
     assert ended(monkeypatch, "convert", source, target) == 2
-    said = f"rankframe: {target} is there already. Pass --overwrite to replace it.\n"
+    said = f"rankframe: {target} already exists. Pass --overwrite to replace it.\n"
     assert capsys.readouterr() == ("", said)
     assert target.read_text() == "mine"
     assert ended(monkeypatch, "convert", source, target, "--overwrite") == 0

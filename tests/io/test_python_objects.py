@@ -99,7 +99,7 @@ def test_rows_of_different_types_are_text() -> None:
         ({"u1": 3}, ["e.g. 'u1' to 3", "ranked list of documents"]),
         ({"u1": ["a", None]}, ["None is not an id"]),
         ({None: ["a"]}, ["None is not an id"]),
-        ({1: ["a"], "1": ["b"]}, ["as different keys"]),
+        ({1: ["a"], "1": ["b"]}, ["has several keys"]),
         ({"u1": ["a", "a"]}, ["duplicate (query_id, doc_id) pair"]),
         ({"u1": [["a"]]}, ["a document is text or a number, not ['a']"]),
         ({"u1": ["a", ("b", 1)]}, ["a document is text or a number, not ('b', 1)"]),

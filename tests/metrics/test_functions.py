@@ -134,13 +134,13 @@ def test_an_expression_without_a_name_is_refused(expression: pl.Expr, refusal) -
     for call in (lambda: rf.evaluate(QRELS, OLD, expression), lambda: rf.metric(expression),
                  lambda: rf.compare(QRELS, {"old": OLD, "new": NEW}, [expression])):  # fmt: skip
         message = refusal(call)
-        assert 'needs a name of its own: .alias("...")' in message
+        assert 'needs its own name: .alias("...")' in message
         assert repr(expression.meta.output_name()) in message
 
 
 def test_what_contradicts_the_metric_is_refused(refusal) -> None:
-    assert "better where it is lower" in refusal(rf.metric, rf.unjudged(), higher_is_better=True)
-    assert "better where it is higher" in refusal(rf.metric, rf.ndcg(), higher_is_better=False)
+    assert "lower values of the metric" in refusal(rf.metric, rf.unjudged(), higher_is_better=True)
+    assert "higher values of the metric" in refusal(rf.metric, rf.ndcg(), higher_is_better=False)
     assert "looks at the documents frame" in refusal(rf.metric, rf.gini(), frame="judged")
     assert "no micro average" in refusal(rf.metric, rf.hit_rate(k=1), average="micro")
     assert rf.metric(rf.recall(k=2), "found", average="micro").average == "micro"

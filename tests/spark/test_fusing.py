@@ -92,7 +92,7 @@ def test_what_is_refused(spark) -> None:
     runs = on_spark(spark, RUNS)
     cases: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
         (runs, "mapfuse", {}, "mapfuse is trained on judgments. Pass them with qrels="),
-        (runs, "rrf", {"qrels": runs}, "is for methods that are trained, and rrf is not"),
+        (runs, "rrf", {"qrels": runs}, "is for trained methods, and rrf is not"),
         (runs, "rff", {}, "unknown method 'rff'"),
         (runs, "rrf", {"ties": "as_given"}, "has no meaning on Spark"),
         (runs, "rrf", {"partitions": 0}, "partitions must be"),

@@ -102,7 +102,7 @@ def test_columns_are_found_and_grades_given_as_on_one_machine(spark, refusal) ->
     found = rf.spark.evaluate(*sides, ["ndcg@10", "dcg"], **options)
     assert_same(found, rf.evaluate(qrels, run, ["ndcg@10", "dcg"], **options))
     for change, message in (
-        ({"columns": {"doc_id": "sku"}}, "has no column 'sku' (asked for as doc_id)"),
+        ({"columns": {"doc_id": "sku"}}, "has no column 'sku' to use as doc_id"),
         ({"columns": {"query_id": "sku", "run": {"doc_id": "what"}}}, "there is no column 'sku'"),
         ({"relevance": None}, "pass relevance=1.0"),
     ):

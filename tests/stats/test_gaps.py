@@ -154,4 +154,4 @@ def test_of_too_many_slices_nothing_is_said() -> None:
     assert changed(many[1:], many[1:], kind="mean") is not None
     assert changed(many, many) is not None
     assert too_many(10, "mean") == too_many(20, "range") == ""
-    assert "of 21 slices, no interval is known" in too_many(21, "range")
+    assert "with 21 slices, the difference of two gaps" in too_many(21, "range")

@@ -98,6 +98,6 @@ def test_what_compares_means_takes_none_of_them(refusal) -> None:
         refusal(rf.tune, qrels, {"a": run, "b": run}, metric=name),
         refusal(rf.curve, qrels, run, "metric_at_k", metric=name),
     ):
-        assert "is no mean, and here means are compared" in refused
+        assert "is not a mean, and this function compares means" in refused
     assert rf.evaluate(qrels, run, own)["own"] == 1
     refusal(rf.evaluate, qrels, run, "map(average=quantile(q=1))")

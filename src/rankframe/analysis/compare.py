@@ -99,16 +99,16 @@ def compare(
 
     Args:
         qrels: the judgments, as in `evaluate`. Without them, the systems are stored values.
-        systems: runs by name. Without `qrels`, `train` or `items`, they are results, their folders,
-            or tables with query_id and a column per metric, and nothing is evaluated again.
-        metrics: as in `evaluate`; of stored values, the columns to compare (default: every
-            column that all systems have).
-        baseline: the system that others are compared with (default: every pair is compared). A
-            single system that is its own baseline is not compared, but its values are returned.
-        bounds: also return the least and the largest value that each metric could have, whatever
-            the grades of the unjudged documents in its cutoff, where that is known; and its value
-            if all of them were relevant, or none.
-        lower_is_better: stored columns, under names of your own, where less is better.
+        systems: runs by name. Without `qrels`, `train` and `items`, pass stored values by name:
+            results, their folders, or tables with query_id and a column per metric.
+        metrics: as in `evaluate`. For stored values, the columns to compare (default: every column
+            that all systems have).
+        baseline: the system that others are compared with (default: every pair is compared). If it
+            is the only system, its values are returned without a comparison.
+        bounds: also return the least and the largest value that each metric could have, over all
+            grades of the unjudged documents above its cutoff (null if unknown), and its value if
+            all or none of these documents were relevant.
+        lower_is_better: your own stored columns of which lower values are better.
         queries: attributes of queries, as in `evaluate`.
         by: attributes to slice by, as in `evaluate`.
         weight: the attribute that weights queries, as in `evaluate`.
@@ -116,13 +116,13 @@ def compare(
         max_memory: the approximate memory limit, as in `evaluate`.
         progress: a function called with a `Progress` on the way.
 
-    A query where a metric is undefined for one system is left out of that metric for all. Missing
-    queries are counted, with a warning above 1%; docs/caveats.md lists what else there are warnings
-    of. If the judged shares of two systems lie apart, `table` also has their values over judged
-    documents alone (condensed_baseline, condensed_value, condensed_difference), and `systems` has
-    bounds. Metrics over documents (coverage, …) are tested by leaving out groups of queries,
-    whatever the `test`, and gaps between slices over all orders of the slices in bootstrap
-    replicates of the queries.
+    If a metric is undefined in a query for one system, the query is left out of this metric for all
+    systems. Missing queries are counted, with a warning above 1%; docs/caveats.md lists all
+    warnings. If the judged shares of two systems differ by more than 10 percentage points, `table`
+    also has their values over judged documents alone (condensed_baseline, condensed_value,
+    condensed_difference), and `systems` has bounds. `test` applies to metrics with values per
+    query. Metrics over documents (coverage, …) are tested by the jackknife over groups of queries,
+    and gaps between slices by the bootstrap over queries.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"b": 1}}
     >>> old = {q: {"a": 2.0, "b": 1.0} for q in qrels}
@@ -300,9 +300,7 @@ def compare_systems(
 def check_mapping(systems: object) -> None:
     """Refuse systems that are not a mapping by name."""
     if not isinstance(systems, Mapping):
-        raise OptionError(
-            f'systems are given by name, {{"bm25": run, ...}}, not as {shown(systems)}.'
-        )
+        raise OptionError(f'pass systems by name, {{"bm25": run, ...}}, not as {shown(systems)}.')
     for name in systems:
         if not isinstance(name, str) or not name:
             raise OptionError(f"a system's name is text, not {shown(name)}.")

@@ -107,23 +107,23 @@ class Outcome(Exported):
         return rows.filter(pl.col("system").is_null()) if "system" in rows.columns else rows
 
     def count(self, item: str) -> float | None:
-        """Return a number of the ledger; None if it is not there."""
+        """Return the value of an item of the ledger; None if the ledger lacks it."""
         values = self._entries(item)["value"]
         return values[0] if len(values) else None
 
     def note(self, item: str) -> str:
-        """Return a note of the ledger; an empty one if it is not there."""
+        """Return the note of an item of the ledger; "" if the ledger lacks it."""
         notes = self._entries(item)["note"]
         return notes[0] if len(notes) else ""
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Return what texts call queries and documents: the words of the judgments' columns."""
+        """Return the words for queries and documents, from the names of the judgments' columns."""
         return Vocabulary.from_ledger(self.ledger)
 
     @property
     def caveats(self) -> list[Caveat]:
-        """Return what could mislead a reader of the numbers: code, value and text."""
+        """Return the caveats, each with code, value and text: facts that can mislead a reader."""
         return caveats_of(self.ledger)
 
 
@@ -132,18 +132,18 @@ class Comparison(Outcome):
     """Hold the outcome of a comparison.
 
     table: a row for each metric, slice and pair of systems: both values, their difference (absolute
-        and relative) with its interval, p values, effect size (Cohen's d of the differences),
-        in how many queries the system wins, ties and loses, how many were compared, for how many
-        the metric is undefined, and judged@k of both, k being the metric's own or else 10. `by` and
-        `slice` are null in rows about all queries.
+        and relative) with its interval, p values, effect size (Cohen's d of the differences), the
+        numbers of queries that the system wins, ties and loses, that were compared, and in which
+        the metric is undefined, and judged@k of both systems (k is the metric's cutoff, or 10).
+        `by` and `slice` are null in rows about all queries.
     systems: a row for each metric, slice and system: its value with its interval; with `bounds`,
-        also lower_bound and upper_bound (null where they are not known), and two
-        scenarios, if_none_relevant and if_all_relevant.
-    ledger: system (null: of the comparison), item, value, note.
-    per_query: by name, the values that were compared.
+        also lower_bound and upper_bound (null if unknown), and the values of two scenarios,
+        if_none_relevant and if_all_relevant.
+    ledger: system (null for the comparison as a whole), item, value, note.
+    per_query: the values that were compared: a frame for each system, by name.
 
-    `to_arrow()` and `to_pandas()` give the table, or another of these frames by its name; of the
-    values of queries one frame, with a column `system` in front.
+    `to_arrow()` and `to_pandas()` return the table, or another of these frames by its name. For
+    per_query, they return one frame of all systems, with a column `system` in front.
     """
 
     FRAMES = ("table", "systems", "per_query", "ledger")
@@ -184,7 +184,7 @@ class Comparison(Outcome):
 
     @takes_options()
     def to_markdown(self, *, details: bool = False) -> str:
-        """Write systems down and metrics across: the best in bold, significant changes marked.
+        """Write a Markdown table of systems and metrics: best values bold, significance marked.
 
         `details`: instead a row for each metric and system with its difference, interval and p
         values, what is significant in bold; for a comment on a pull request.
@@ -199,7 +199,7 @@ class Comparison(Outcome):
         return as_latex(matrix.split() if self.sliced else [matrix], self._caption)
 
     def parts(self) -> list[Part]:
-        """Return what people read: the pairs as a table, warnings, and what to know of them."""
+        """Return the parts to display: the pairs as a table, warnings, and notes."""
         notes = [Note(text) for text in (self.legend, self.overview) if text]
         return [self._pairs(), *self._condensed(), *warning_notes(self.caveats), *notes]
 
@@ -370,7 +370,7 @@ class Comparison(Outcome):
         return [head + row for head, row in zip(heads, rows, strict=False)]
 
     def pair_cells(self, row: Mapping[str, Any]) -> dict[str, Cell]:
-        """Return the cells of a row of `table`, by what stands above them."""
+        """Return the cells of a row of `table`, by the titles of their columns."""
         metric, raw = self.metric(row["metric"]), self.note("policy_correction") != "none"
         better = ((row["difference"] or 0) > 0) == metric.higher_is_better
         tone: Tone = "" if not row["significant"] else "good" if better else "bad"

@@ -78,27 +78,27 @@ def diff(
     columns: Columns | None = None,
     **options: Unpack[DiffOptions],
 ) -> Diff:
-    """Return what changed from run `a` (before) to run `b` (after): queries, and their documents.
+    """Return the queries and documents that changed from run `a` (before) to run `b` (after).
 
-    A query that policies leave out of one run only is undefined, not dropped.
+    If a policy leaves a query out of only one run, the query is kept, with an undefined change.
 
     Args:
         qrels: the judgments, as in `evaluate`.
         a: the run before.
         b: the run after.
-        metric: one name, or one polars expression over the judged frame, of which more is better
-            unless `rf.metric` says otherwise.
+        metric: one name, or one polars expression over the judged frame. Higher values of an
+            expression are better, unless `rf.metric` declares otherwise.
         k: the lowest rank at which documents that moved are listed (default: the metric's cutoff,
             else 10).
-        most: the number of changed queries to show, those with the largest change first.
-        only: show only these queries, as far as they changed. Means and counts are of all queries.
+        most: the number of changed queries to show; the largest changes come first.
+        only: show only these queries, if they changed. Means and counts still use all queries.
         worse: show only queries that got worse, the worst first.
         names: names of the runs, ("bm25", "dense"), in columns and tables, instead of a and b.
-        queries: attributes of queries, shown of queries that moved: a table with query_id.
-        weight: its column with the weight of each query, such as its traffic: queries are then
-            ordered by weighted change. Metrics with average=weighted are averaged by it, too.
-        query_text: texts of queries, to be shown: a table with query_id and a text, or a mapping.
-        titles: texts of documents, to be shown: a table with doc_id and a text, or a mapping.
+        queries: attributes of queries, shown for the queries that changed: a table with query_id.
+        weight: the column of `queries` with the weight of each query, such as its traffic. Queries
+            are then ordered by weighted change, and metrics with average=weighted use the weight.
+        query_text: texts of queries to show: a table with query_id and a text, or a mapping.
+        titles: texts of documents to show: a table with doc_id and a text, or a mapping.
         columns: names in your data, as in `evaluate`.
 
     >>> qrels = {"q1": {"x": 1}, "q2": {"y": 1}}
@@ -128,7 +128,7 @@ def diff(
     COUNT.refuse("k", depth)
     COUNT.refuse("most", most)
     if isinstance(only, str) or not isinstance(only, Iterable | None):
-        raise OptionError(f"only takes a list of query ids, not {only!r}.")
+        raise OptionError(f"only= (--query) takes a list of query ids, not {only!r}.")
     policies = Policies.from_options(options)
     described = Described.from_sources(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
@@ -191,7 +191,7 @@ def _one_metric(metric: MetricLike) -> Metric:
     first, *rest = resolve(metric, "judged", "subtopic", "retrieved")
     if rest:
         raise MetricParameterError(
-            f"a diff is of one metric, not of {1 + len(rest)}: take {first.label!r}, for instance."
+            f"a diff takes one metric, such as {first.label!r}, not {1 + len(rest)}."
         )
     return first
 
@@ -275,14 +275,14 @@ def _check_only(only: Sequence[str], queries: pl.Series) -> list[str]:
         examples = ", ".join(map(repr, queries.head(3))) or "nothing"
         near = did_you_mean(unknown[0], _alike(unknown[0], queries))
         raise OptionError(
-            f"only names {len(unknown):,} {count} not evaluated, e.g. {unknown[0]!r}. "
-            f"{near or f'Those evaluated look like {examples}.'}"
+            f"only= (--query) names {len(unknown):,} {count} not evaluated, e.g. {unknown[0]!r}. "
+            f"{near or f'Evaluated queries look like {examples}.'}"
         )
     return ids
 
 
 def _alike(name: str, queries: pl.Series) -> list[str]:
-    """Return ids with the same first or last half: a typo leaves one intact. Bounds the search."""
+    """Return ids that share their first or last half with a name; a typo leaves one half intact."""
     text = name.lower().encode(errors="replace").decode()
     lowered, half = queries.str.to_lowercase(), len(text) // 2
     alike = lowered.str.starts_with(text[:half]) | lowered.str.ends_with(text[half:])
@@ -294,25 +294,25 @@ class Diff(Exported):
     """Hold what changed between run a (before) and run b (after), for one metric.
 
     summary: one row: metric, mean_a, mean_b (as `evaluate` averages each run), difference
-        (mean_b − mean_a), and of how many queries b is better (wins), neither (ties) or a (losses),
-        how many have no value in one run or in both (undefined), and all of them (queries). If the
-        judged shares of the runs lie apart, also both means over judged documents alone
-        (condensed_a, condensed_b), and bounds (lower_a, …).
-    per_query: query_id, a, b, delta (b − a) and better ("b", "a", "same", or null where undefined),
-        in byte order of query_id; with weights also weight and weighted (delta × weight).
-    movers: the queries of per_query that changed most, the largest change first (with weights: the
-        largest weighted one), and what is known of them: text, and their attributes.
+        (mean_b − mean_a), and numbers of queries: wins (b is better), ties, losses (a is better),
+        undefined (no value in run a, run b or both) and queries (all). If the judged shares of the
+        runs differ by more than 10 percentage points, also both means over judged documents alone
+        (condensed_a, condensed_b) and bounds (lower_a, …).
+    per_query: query_id, a, b, delta (b − a) and better ("b", "a", "same", or null if undefined), in
+        byte order of query_id; with weights also weight and weighted (delta × weight).
+    movers: the rows of per_query with the largest change (with weights, the largest weighted
+        change), largest first, with the text and the attributes of each query.
     documents: for the movers, every document in the top k of either run: query_id, doc_id,
         relevance (null: unjudged), rank_a, rank_b (null: not retrieved) and change: "entered" or
         "left" the top k, or "up", "down" or "same" within it. Sorted by rank_b; documents that left
         come last. With titles also title.
-    k: how deep documents were looked at.
-    lacks: how many judged queries each run lacks, and what became of them.
-    caveats: what could mislead a reader.
-    names: what the runs are called. Where they have names, these stand for a and b: in the columns
-        of per_query and movers, in better, and in the ranks of documents ("rank_bm25").
+    k: the lowest rank of the listed documents.
+    lacks: how many judged queries each run lacks, and how these queries were treated.
+    caveats: facts that can mislead a reader.
+    names: the names of the runs. Other names than a and b replace these letters in the columns of
+        per_query and movers, in the values of better, and in the ranks of documents ("rank_bm25").
 
-    `to_arrow()` and `to_pandas()` give the summary, or another of these frames by its name.
+    `to_arrow()` and `to_pandas()` return the summary, or another of these frames by its name.
     """
 
     FRAMES = ("summary", "per_query", "movers", "documents")
@@ -353,7 +353,7 @@ class Diff(Exported):
 
     @property
     def caveats(self) -> list[Caveat]:
-        """Return what could mislead a reader of the numbers: code, value and text."""
+        """Return the caveats, each with code, value and text: facts that can mislead a reader."""
         called: dict[str, str] = dict(zip(SIDES, self.names, strict=True))
         return [
             caveat._replace(text=self.vocabulary.render(caveat.text)).about(side and called[side])
@@ -379,7 +379,7 @@ class Diff(Exported):
         return as_html([Note.from_headline(self._headline), *self.parts()])
 
     def parts(self) -> list[Part]:
-        """Return what people read: counts, notes, and the queries that changed most."""
+        """Return the parts to display: counts, notes, and the queries that changed most."""
         attributes, rows = self.described[:_MOST_ATTRIBUTES], []
         for row in self.movers.head(_MOST_SHOWN).to_dicts():
             tone = "good" if row[BETTER] == self.names[1] else "bad"
@@ -447,15 +447,15 @@ class Diff(Exported):
 def check_names(names: Any, taken: Sequence[str] = ()) -> tuple[str, str]:
     """Return the two names of runs; refuse names that columns cannot have."""
     if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
-        raise OptionError(f'names takes two, ("before", "after"), not {shown(names)}.')
+        raise OptionError(f'names= takes two names, ("before", "after"), not {shown(names)}.')
     a, b = names
     if not all(isinstance(name, str) and name for name in names) or a == b:
-        raise OptionError(f"names are two different texts, not {shown(a)} and {shown(b)}.")
+        raise OptionError(f"names= takes two different texts, not {shown(a)} and {shown(b)}.")
     for name in names:
         if name in (*_TAKEN, *taken):
             raise OptionError(
-                f"a run cannot be named {name!r}: another column is called so. Give it another "
-                f"name, such as {'run ' + name!r}."
+                f"a run cannot be named {name!r}, which is the name of another column. Give it "
+                f"another name, such as {'run ' + name!r}."
             )
     return a, b
 

@@ -68,8 +68,8 @@ class Setup:
         for metric in metrics:
             if metric.average in ("weighted", "micro"):
                 raise OptionError(
-                    f"{metric.label!r} is no plain mean, and the {self.comparing.test} test knows "
-                    "no other. Use ",
+                    f"{metric.label!r} is not a plain mean, and the {self.comparing.test} test "
+                    "supports only plain means. Use ",
                     *hints,
                     ".",
                 )

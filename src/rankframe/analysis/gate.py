@@ -74,31 +74,34 @@ def gate(
 ) -> Verdict:
     """Decide whether a run is good enough, against a stored baseline and rules.
 
-    The verdict passes if every rule does. No correction for multiple testing is needed: each
-    further rule is one more way to fail, none one more way to pass.
+    The verdict is pass if every rule passes. No correction for multiple testing is needed, because
+    more rules never make it easier to pass.
 
     Args:
-        qrels: the judgments, against which the run is evaluated, as in `evaluate`. Without them,
-            `run` is a stored result too.
+        qrels: the judgments to evaluate the run against, as in `evaluate`. Without them, `run` must
+            be a stored result, too.
         run: the ranking, as in `evaluate`.
         baseline: a stored result: a result, its folder, or a table with query_id and a column per
             metric.
-        rules: texts such as "ndcg@10: no worse than -0.5% at 95%", a TOML file with them, or the
-            contents of such a file. "no worse than" is a test of non-inferiority: it passes if the
+        rules: texts such as "ndcg@10: no worse than -0.5% at 95%", a TOML file with rules, or the
+            content of such a file. "no worse than" is a test of non-inferiority: it passes if the
             one-sided lower confidence bound of the change (paired Student's t over queries) is at
-            or above the margin. A minus means worse, also where lower is better. "better than" asks
-            for more than a change; "at least" and "at most" look at the value itself. "per locale"
-            asks it of every slice. "gap(ndcg@10, by=group): …" is about a gap between slices, of
-            which less is better. Where more than 1% of queries are undefined for one side only,
-            nothing is decided, unless the rule says "where both are defined". Nor is it where the
-            judged shares of both sides lie apart, and unjudged documents could turn the answer.
-        metrics: your own metrics that rules may name: expressions with a name, or what `rf.metric`
-            makes of one, which says in which direction it is better.
-        min_queries: with fewer queries nothing is decided (default: 30; such a slice is skipped).
-        min_judged: {10: 0.5}: with a judged@10 below 0.5 nothing is decided.
-        lower_is_better: stored columns, under names of your own, where less is better.
-        higher_is_better: stored columns where more is better. A change of a column in neither list
-            is not decided on.
+            or above the margin. A minus means worse, even if lower values are better. "better than"
+            requires a larger improvement than the margin; "at least" and "at most" limit the value
+            itself. "per locale" checks the rule in every slice. A rule on
+            "gap(ndcg@10, by=group)" limits the gap between slices; smaller gaps are better. A rule
+            is undecided if more than 1% of the queries have a value for only one of the two runs,
+            unless it ends in "where both are defined". A rule is also undecided if the judged
+            shares of the two runs differ by more than 10 percentage points, and the grades of
+            unjudged documents could change whether the rule holds.
+        metrics: your own metrics that rules may name: expressions with a name, or metrics that
+            `rf.metric` returns, which also declares the direction that is better.
+        min_queries: rules are undecided with fewer queries (default: 30); smaller slices are
+            skipped.
+        min_judged: {10: 0.5} leaves rules undecided if judged@10 of the candidate is below 0.5.
+        lower_is_better: your own stored columns of which lower values are better.
+        higher_is_better: your own stored columns of which higher values are better. A rule about a
+            change of a column in neither list is an error.
         queries: attributes of queries, as in `evaluate`.
         weight: the attribute that weights queries, as in `evaluate`.
         columns: names in your data, as in `evaluate`.
@@ -218,7 +221,7 @@ def _check_gap(rule: Rule, metric: Metric, systems: Systems, demands: Demands) -
     assert metric.gap is not None  # the caller sees to it
     if rule.by is not None:
         raise OptionError(
-            f"rule {rule.text!r}: a gap is one between slices of all queries. Leave out "
+            f"rule {rule.text!r}: a gap already compares slices of all queries. Leave out "
             f"'per {', '.join(rule.by)}'."
         )
     any_value = replace(rule, kind="at most", number=math.inf, relative=False)
@@ -250,8 +253,9 @@ def _check_documents(
     """Check a rule about a metric over documents, on the value of the candidate."""
     if rule.against_baseline:
         raise MetricParameterError(
-            f"{rule.text!r}: a stored baseline does not keep what the change of {metric.label!r} "
-            f"is tested with. Ask for its value: '{rule.metric}: at least …' or 'at most …'."
+            f"rule {rule.text!r}: a change of {metric.label!r} cannot be tested, because a stored "
+            "baseline does not contain its counts of documents. Write a rule about its value: "
+            f"'{rule.metric}: at least …' or 'at most …'."
         )
     exposure = systems.by_name[CANDIDATE].over_documents
     if exposure is None:
@@ -286,7 +290,7 @@ def _check_subset(
         too_few = subset.by is not None
         doubt = f"{number_of(queries, 'query')}, fewer than {demands.min_queries:,}"
         if rule.by is not None and not too_few:
-            doubt = f"there is no slice per {', '.join(rule.by)} to check"
+            doubt = f"there are no slices per {', '.join(rule.by)} to check"
     else:
         doubt = _judged_too_little(systems, subset, demands.min_judged)
 
@@ -389,7 +393,7 @@ def _describe_one_sided(rule: Rule, queries: pl.Series, alone: Flags) -> str:
 
 
 def _judged_too_little(systems: Systems, subset: Subset, min_judged: Mapping[int, float]) -> str:
-    """Explain that too little of the candidate's ranking was judged; "" if enough was."""
+    """Return a reason if too little of the candidate's ranking was judged; "" if enough was."""
     for depth, minimum in min_judged.items():
         if depth not in systems.by_name[CANDIDATE].judged:
             raise MetricParameterError(

@@ -175,7 +175,7 @@ def read_demands(
         raise OptionError(f"there is no rule to decide by. {HOW}")
     parsed = tuple(map(parse_rule, texts))
     if twice := [rule.text for rule in parsed if parsed.count(rule) > 1]:
-        raise OptionError(f"rule {twice[0]!r} is there more than once.")
+        raise OptionError(f"rule {twice[0]!r} occurs more than once.")
     shares = {int(m[1]): value for key, value in table.items() if (m := _JUDGED.fullmatch(key))}
     if not isinstance(min_judged, Mapping | None):
         problem = f" maps depths to shares, such as {{10: 0.5}}, and is {shown(min_judged)}."

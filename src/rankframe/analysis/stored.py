@@ -87,7 +87,7 @@ def _read_source(name: str, source: Source) -> dict[str, System]:
 
 
 def _from_result(result: Result, name: str) -> System:
-    """Return a result as a system, with values as `write` stores them: text ids, else numbers."""
+    """Return a result as a system, with ids as text and values as numbers, as stored."""
     values = result.per_query
     for column in values.columns:
         refuse_pattern(f"system {name!r}", column)
@@ -123,7 +123,7 @@ def _from_table(source: Source, name: str) -> dict[str, System]:
     frame = _keep_numbers(frame, [c for c in columns if c not in PAIR_COUNTS])
     if frame.width == 1 + len(runs):
         raise UnreadableInputError(
-            table.name, "no stored values: it has no column of numbers beside query_id"
+            table.name, "it has no stored values: no column of numbers besides query_id"
         )
     if runs and frame[RUN].null_count():
         raise BadValueError(
@@ -193,8 +193,8 @@ def stored_metrics(systems: Mapping[str, System], metrics: Metrics | None) -> li
                 raise MetricParameterError(*sentences((problem,), (near,), (has,)))
         if metric.level is not None:
             raise MetricParameterError(
-                f"{metric.label!r}: average={metric.average} is no mean, and here means are "
-                "compared. Name the metrics that are to be."
+                f"{metric.label!r}: average={metric.average} is not a mean, and this function "
+                "compares means. Pass the metrics to compare as metrics=."
             )
         if metric.average == "micro":
             raise MetricParameterError(
@@ -212,13 +212,13 @@ def _requested(metrics: Metrics) -> list[Metric]:
     own = [metric.label for metric in functions if metric.definition is None]
     if not names or own or any(not isinstance(name, str | pl.Expr | Metric) for name in names):
         raise MetricParameterError(
-            f"metrics of stored values are their columns, not {shown(metrics)}."
+            f"metrics= takes names of columns of the stored values, not {shown(metrics)}."
         )
     names = [define_metric(name) if isinstance(name, pl.Expr) else name for name in names]
     chosen = [name if isinstance(name, Metric) else _metric(str(name)) for name in names]
     labels = [metric.label for metric in chosen]
     if twice := [label for label in labels if labels.count(label) > 1]:
-        raise MetricParameterError(f"metric {twice[0]!r} is asked for more than once.")
+        raise MetricParameterError(f"metric {twice[0]!r} is named more than once.")
     return chosen
 
 
@@ -260,8 +260,8 @@ def _other_policy(ledger: _Ledger, other: _Ledger, name: str) -> str:
         )
         if item.startswith(POLICY) and item not in _NOT_COMPARED and note != other_note:
             return (
-                f"with {item.removeprefix(POLICY)} = {note}, {name} with {other_note}: not the "
-                "same thing. Evaluate one of them again"
+                f"with {item.removeprefix(POLICY)} = {note}, {name} with {other_note}, so they "
+                "cannot be compared. Evaluate one of them again, with the policy of the other"
             )
     return ""
 
@@ -282,12 +282,12 @@ def _other_judgments(ledger: _Ledger, other: _Ledger, name: str) -> str:
             f"{other_rows:,.0f} of {other_queries:,.0f}"
         )
     elif all(prints) and differ(*prints):
-        problem = f"other judgments than {name}, though there are as many"
+        problem = f"other judgments than {name}, although both have equally many"
     else:
         return ""
     return (
-        f"against {problem}: not the same thing. Evaluate one of them again, with the judgments "
-        "of the other"
+        f"against {problem}, so they cannot be compared. Evaluate one of them again, with the "
+        "judgments of the other"
     )
 
 
@@ -307,15 +307,19 @@ def with_directions(
                                ("higher_is_better", more, "lower")):  # fmt: skip
         for name in names:
             if name not in labels:
-                problem = (Option(option, bare=True), f" names {name!r}, which is not looked at")
+                problem = (Option(option, bare=True), f" names {name!r}, which is not evaluated")
                 there_is = f"There is {listing(list(labels))}"
                 near = did_you_mean(name, labels)
                 raise OptionError(*sentences(problem, (near,), (there_is,)))
             metric = labels[name]
             if name in less and name in more:
-                raise OptionError(f"{name!r} cannot be better both where it is lower and higher.")
+                raise OptionError(
+                    f"{name!r} is named by both lower_is_better and higher_is_better. Name it once."
+                )
             if not is_own_column(metric) and metric.higher_is_better == (way == "higher"):
-                raise OptionError(f"{name!r} is a metric that is better where it is {way}.")
+                raise OptionError(
+                    f"{option} names {name!r}, a metric whose {way} values are better."
+                )
     return [
         replace(metric, lower_is_better=metric.label in less) if is_own_column(metric) else metric
         for metric in metrics
@@ -328,12 +332,12 @@ def refuse_unknown(metrics: Sequence[Metric], *, lower: Names = (), higher: Name
     for metric in metrics:
         if is_own_column(metric) and metric.label not in named:
             raise MetricParameterError(
-                f"{metric.label!r} is a column of yours, and nothing says whether more of it is "
-                "better or worse. Pass ",
+                f"are higher values of your column {metric.label!r} better? rankframe does not "
+                "know. Pass ",
                 Option("lower_is_better", metric.label),
                 " or ",
                 Option("higher_is_better", metric.label),
-                ", or say so in the file of rules.",
+                ", or set one of them in the file of rules.",
             )
 
 

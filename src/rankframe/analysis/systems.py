@@ -251,7 +251,7 @@ class Systems:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Return what texts call queries and documents: the words that all systems share."""
+        """Return the words that texts use for queries and documents, if all systems share them."""
         return shared_vocabulary(self.by_name)
 
     @property
@@ -312,7 +312,7 @@ def list_subsets(
 
 
 def shared_vocabulary(systems: Mapping[str, System]) -> Vocabulary:
-    """Return what texts call queries and documents: the words that all systems share."""
+    """Return the words that texts use for queries and documents, if all systems share them."""
     return Vocabulary.common(Vocabulary.from_ledger(system.ledger) for system in systems.values())
 
 
@@ -443,7 +443,7 @@ def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
     """Describe how missing queries were treated: scored 0, or left out of these metrics."""
     if len(left_out) == len(metrics):
         return "left out"
-    return f"scored 0{', left out of ' if left_out else ''}{', '.join(left_out)}"
+    return f"scored 0{', but left out of ' if left_out else ''}{', '.join(left_out)}"
 
 
 def refuse_unshared(systems: Mapping[str, System]) -> None:
@@ -460,11 +460,12 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
         if shared < _LEAST_SHARED * either:
             raise OptionError(
                 f"{name!r} and {other_name!r} share {'' if exact else 'at most '}{shared:,} of "
-                f"{number_of(either, 'judged query')} that either has ({name!r} lacks "
-                f"{system.filled:,}, {other_name!r} {other.filled:,} of {total:,}), and what a run "
-                "lacks scores 0. Are these runs of the same queries? Pass ",
+                f"{number_of(either, 'judged query')} that at least one of them has. Of {total:,} "
+                f"judged queries, {name!r} lacks {system.filled:,} and {other_name!r} "
+                f"{other.filled:,}; such queries would score 0. Do these runs answer the same "
+                "queries? Pass ",
                 Option("missing", "zero"),
-                " to compare them all the same.",
+                " to compare them anyway.",
             )
 
 

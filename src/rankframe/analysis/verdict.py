@@ -60,15 +60,15 @@ _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�"
 class Verdict(Exported):
     """Hold the outcome of a gate.
 
-    checks: a row for each rule and slice: values, the change (in the direction that is better) and
-        its lower confidence bound, how many queries were tested and how many were left out because
-        they are undefined for one side only; where more was judged of one side also the judged
-        shares, the candidate's value over judged documents alone and its bounds; status ("pass",
-        "fail", "undecided", "skipped") and reason.
-    counted: what was compared, and what it takes to decide.
-    names: what the baseline and the candidate are called.
+    checks: a row for each rule and slice: both values, the change (positive is better) with its
+        lower confidence bound, the number of queries that were tested, the number that were left
+        out because the value is undefined for one run only, status ("pass", "fail", "undecided",
+        "skipped") and reason. If the judged shares of the runs differ by more than 10 percentage
+        points, also both shares, the candidate's value over judged documents alone, and its bounds.
+    counted: the numbers of compared queries, and the minimum numbers for a decision.
+    names: the names of the baseline and the candidate.
 
-    `to_arrow()` and `to_pandas()` give the checks.
+    `to_arrow()` and `to_pandas()` return the checks.
     """
 
     FRAMES = ("checks",)
@@ -95,7 +95,7 @@ class Verdict(Exported):
 
     @property
     def caveats(self) -> list[Caveat]:
-        """Return what could mislead a reader of the verdict: code, value and text."""
+        """Return the caveats, each with code, value and text: facts that can mislead a reader."""
         called: dict[str, str] = dict(zip((BASELINE, CANDIDATE), self.names, strict=True))
         return [
             caveat._replace(text=self.vocabulary.render(caveat.text)).about(role and called[role])
@@ -104,9 +104,9 @@ class Verdict(Exported):
 
     @property
     def status(self) -> Status:
-        """Return the verdict: one failed check fails all.
+        """Return the verdict: "fail" if any check failed, else "undecided" or "pass".
 
-        One that cannot be decided leaves all undecided, and so does nothing to check.
+        The verdict is also undecided if there is nothing to check.
         """
         statuses = set(self.checks["status"])
         if "fail" in statuses:
@@ -154,7 +154,7 @@ class Verdict(Exported):
         return f"{counts[0]:,}{highest} of {number_of(total, 'query')} tested"
 
     def to_json(self) -> str:
-        """Write everything for other programs: the page on the gate lists the fields."""
+        """Write the verdict as JSON; docs/gate.md lists the fields."""
         return json.dumps(
             {
                 "schema": JSON_SCHEMA,

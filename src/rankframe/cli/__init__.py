@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line. Even what it imports is imported under guard."""
+    """Run the command line; errors and signals during its imports are handled, too."""
 
     def work() -> int:
         from rankframe.cli.app import run

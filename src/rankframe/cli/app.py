@@ -32,7 +32,7 @@ from rankframe.core.errors import RankframeError
 class _Group(TyperGroup):
     """Group all commands.
 
-    Flags without a value are false, not unset: for unset values, typer imports pydantic, which
+    Flags without a value get the value false, not None: for None, typer imports pydantic, which
     takes as long as all the rest of `rankframe evaluate --help`.
     """
 

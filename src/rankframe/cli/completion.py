@@ -37,7 +37,7 @@ _BREAKS = re.compile(r"\n([@=:]+)(?:\n|$)")
 
 
 def safe(completer: Completer) -> Completer:
-    """Let a completer offer nothing where it fails."""
+    """Let a completer offer nothing if it fails."""
 
     @wraps(completer)
     def called(*args: Any, **arguments: Any) -> Offered:
@@ -49,7 +49,7 @@ def safe(completer: Completer) -> Completer:
 
 
 def metrics_of(kind: str | None = None) -> Completer:
-    """Return a completer of metrics of a kind, `judged` or `pair`, and of cutoffs behind @."""
+    """Return a completer for metrics of a kind, `judged` or `pair`, and for cutoffs after @."""
 
     def complete(incomplete: str) -> Offered:
         from rankframe.metrics import REGISTRY
@@ -166,7 +166,7 @@ def _columns_of(file: Path) -> list[str]:
 
 @contextmanager
 def whole_words() -> Iterator[None]:
-    """Put words together that bash takes apart, and answer with the part that it replaces.
+    """Join words that bash splits, and return completions for the part that bash replaces.
 
     Bash takes `ndcg@1` for three words, and replaces the last of them by the answer.
     """
@@ -186,7 +186,7 @@ def whole_words() -> Iterator[None]:
 
 
 def _joined(words: list[str]) -> tuple[list[str], str]:
-    """Return whole words, and what bash keeps of the last of them.
+    """Return the joined words, and the part of the last word that bash keeps.
 
     >>> _joined(["rankframe", "evaluate", "-m", "ndcg", "@", "1"])
     (['rankframe', 'evaluate', '-m', 'ndcg@1'], 'ndcg')

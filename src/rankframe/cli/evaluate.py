@@ -83,7 +83,7 @@ def evaluate(qrels: str, runs: list[str], *, engine: str, out: Output, how: Give
     for name in _HERE_ONLY if on_spark else _SPARK_ONLY:
         if name in how:
             flag = Option(name).text(flags=True)
-            raise OptionError(f"{flag} has no meaning with --engine {engine}.")
+            raise OptionError(f"{flag} has no effect with --engine {engine}.")
     resolved = resolve(how.get("metrics", rf.DEFAULT_METRICS), *RUN_FRAMES, "gap", any_average=True)
     judgments, systems = open_inputs(qrels, runs, here=not on_spark)
     names = list(systems)

@@ -12,7 +12,7 @@ from rankframe.core.errors import OptionError
 
 
 def column_names(texts: list[str]) -> dict[str, Any]:
-    """Read NAME=YOURS pairs into a mapping; SIDE.NAME=YOURS into one for that side.
+    """Parse NAME=YOURS pairs into a mapping; SIDE.NAME=YOURS is for one input only.
 
     >>> column_names(["query_id=user", "run.doc_id=_id"])
     {'query_id': 'user', 'run': {'doc_id': '_id'}}

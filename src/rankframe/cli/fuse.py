@@ -70,7 +70,7 @@ def fuse(runs: list[str], *, output: Path, out: Output, how: Given) -> None:
 
 
 def _weights(text: str, count: int) -> list[float] | dict[str, float]:
-    """Read numbers with commas between them, each perhaps behind the name of its run."""
+    """Parse weights: numbers with commas between them, all or none with the name of a run."""
     parts = [part.rpartition("=") for part in text.split(",")]
     try:
         numbers = [float(number) for _, _, number in parts]
@@ -83,7 +83,10 @@ def _weights(text: str, count: int) -> list[float] | dict[str, float]:
     if not any(names):
         return numbers
     if not all(names) or len(set(names)) < len(names):
-        raise OptionError(f"--weights has a name for each number once, or none, not {text!r}.")
+        raise OptionError(
+            "--weights takes numbers (.5,.5), or one number for each name of a run "
+            f"(bm25=.5,dense=.5), not {text!r}."
+        )
     return dict(zip(names, numbers, strict=True))
 
 

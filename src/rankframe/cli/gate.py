@@ -16,7 +16,7 @@ from rankframe.core.options import Comparing, SharedPolicies, Storage
 
 
 def _shares(texts: list[str]) -> dict[int, float]:
-    """Read K=SHARE pairs; a share alone is of the top 10.
+    """Parse K=SHARE pairs; a share without K is for the top 10.
 
     >>> _shares(["0.5", "20=0.4"])
     {10: 0.5, 20: 0.4}
@@ -117,7 +117,7 @@ def gate(
 
 
 def rules_from(how: Given) -> dict[str, Any]:
-    """Take the flags of rules from others, and join the rules of a file and single rules."""
+    """Remove the flags of rules from `how`, and join single rules and the rules of a file."""
     from rankframe.analysis.gate_rules import read_table
 
     file, texts = how.pop("rules", None), how.pop("rule", [])

@@ -1,4 +1,4 @@
-"""Open what a command line names: judgments and runs, runs by name, standard input."""
+"""Open the inputs that a command line names: judgments, runs by name, standard input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankframe.io.remote import is_address
 
 # A run under a name. What may be an address or a path up to a Hive folder is no name.
 _NAMED = re.compile(r"([^/\\:=]+)=(.+)", re.DOTALL)
-# The last name of a table of a database.
+# An address of a database table; the group is the table's name without its schema.
 _TABLE = re.compile(r"^\w+:.*#(?:[\w$-]+\.)*([\w$-]+)$")
 # Stands for no judgments.
 NOTHING = "none"

@@ -1,4 +1,4 @@
-"""Make flags of commands, also from declared options (`core/options.py`), and read their values."""
+"""Make the flags of commands, also from declared options (`core/options.py`); read their values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _METAVARS = {int: "N", float: "X", Path: "FILE", str: "TEXT"}
 
 
 class PlainCommand(TyperCommand):
-    """Show in the help of a command what to type, not the types of Python."""
+    """Show in the help of a command the syntax of values instead of Python types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, without types of Python."""
@@ -90,7 +90,7 @@ class Flag:
 
     @property
     def parameter(self) -> inspect.Parameter:
-        """Return the parameter of a function by which typer knows the flag."""
+        """Return the flag as a parameter of a function, from which typer makes the command line."""
         shared: dict[str, Any] = {
             "metavar": self.metavar,
             "help": self.help,
@@ -235,13 +235,13 @@ def _storage_settings(texts: list[str]) -> dict[str, str]:
 
 
 def _splits(texts: list[str]) -> dict[str, str | None]:
-    """Read NAME=MARK; without a mark, nothing separates values."""
+    """Parse NAME=MARK; without a mark, texts are not split into values."""
     pairs = dict(read_pairs(texts, "--split reads NAME=MARK, e.g. 'genres=|'", secret=True))
     return {name: mark or None for name, mark in pairs.items()}
 
 
 def _unit(file: str | None, mark: str) -> Any:
-    """Return the file of units, or an expression that cuts ids at the mark; refuse both at once."""
+    """Return the file of units, or an expression that splits ids at a separator; refuse both."""
     if file is not None:
         raise OptionError("--unit and --unit-split say the same thing: leave one of them out.")
     if not mark:

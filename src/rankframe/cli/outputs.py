@@ -1,4 +1,4 @@
-"""Say where results go and how they are printed: checks before the work, progress, tables."""
+"""Check outputs before the work, show progress, and print or write results."""
 
 from __future__ import annotations
 

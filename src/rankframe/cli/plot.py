@@ -1,4 +1,4 @@
-"""`rankframe plot`: a chart in a file."""
+"""`rankframe plot`: draw a chart into a file."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def plot(
     definition, files = definition_of(kind), sources or []
     metrics = how.setdefault("metrics", [])
     if len(metrics) > 1 and not definition.several:
-        raise OptionError(f"the chart {kind!r} is of one metric, not {len(metrics)}.")
+        raise OptionError(f"the chart {kind!r} takes one metric, not {len(metrics)}.")
     inputs: dict[str, Any] = {}
     if definition.takes == "results":
         inputs = {"folders": runs_by_name(files)}

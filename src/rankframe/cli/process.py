@@ -1,7 +1,7 @@
 """End a command-line process cleanly if its output closes, memory runs out, or a signal arrives.
 
-Its exit code is that of the command, 2 where something went wrong, or 128 and the number of the
-signal that ended it. A reader of standard output that leaves is no error; a full disk is.
+Its exit code is the code of the command, 2 after an error, or 128 plus the number of the signal
+that ended the process. A closed pipe on standard output is not an error; a full disk is one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def guarded(work: Callable[[], int], *, grace: float = 3.0) -> NoReturn:
 
 
 def _print_error(error: BaseException) -> None:
-    """Print one line for what may happen to anybody, and a traceback for a bug."""
+    """Print one line for an error that users can cause, and a traceback for a bug."""
     if isinstance(error, MemoryError):
         message = "not enough memory. Pass less at once, or --max-memory to work in partitions."
     elif isinstance(error, OutputError):
@@ -159,7 +159,7 @@ def _open_all_streams() -> None:
 
 
 def _stream(stream: Any, number: int, *, may_fail: bool) -> Any:
-    """Return a standard stream over an outlet, or the stream that replaced it."""
+    """Return a standard stream that writes to an outlet; return a replaced stream unchanged."""
     try:
         if stream is not None and stream.fileno() != number:
             return stream
@@ -177,7 +177,7 @@ def _stream(stream: Any, number: int, *, may_fail: bool) -> Any:
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    r"""Write characters that a stream's encoding lacks in ASCII.
+    r"""Escape characters that a stream's encoding lacks in ASCII.
 
     >>> _in_ascii(UnicodeEncodeError("ascii", "a±é", 1, 3, ""))
     ('+/-\\xe9', 3)

@@ -19,7 +19,7 @@ from rankframe.core.messages import number_of
 # The format that trec_eval's -T names.
 _RUN_FORMAT = "trec_results"
 _OURS = ("--check", "--column", "--relevance")
-# The version whose output this is.
+# The version of trec_eval whose output is reproduced.
 _VERSION = "10.0"
 
 

@@ -1,4 +1,4 @@
-"""Declare what every package uses: options, column names, errors, messages, progress, tables.
+"""Declare options, column names, errors, messages, progress and tables for all other packages.
 
 Nothing here reads data or imports another package.
 """

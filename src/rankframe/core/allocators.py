@@ -1,4 +1,4 @@
-"""Make the allocators give freed memory back to the system at once, while memory is limited.
+"""Make allocators return freed memory to the operating system at once, while memory is limited.
 
 polars' allocator (jemalloc) keeps freed pages for a second or two, because asking the system for
 them again is slow. A faster machine frees more in that time, so more memory is kept. With a limit

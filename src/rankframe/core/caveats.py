@@ -58,7 +58,7 @@ class Caveat(NamedTuple):
         return f"{self.text} [{self.code}]"
 
     def about(self, system: str | None) -> Caveat:
-        """Return this caveat with the name of its system in front; None: it is about all."""
+        """Return this caveat with the name of its system in front; None: all systems."""
         return self if system is None else self._replace(text=f"{system}: {self.text}")
 
 
@@ -69,82 +69,85 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         "as a share of the value",
         "ties: documents with equal scores are ordered by id. By their order, {metric} is between "
         "{low:.4f} and {high:.4f}",
-        'If the run has ranks that say the order, pass `ties="rank"`. Otherwise compare systems by '
-        'their worst case, `ties="worst"`, or store scores with more digits.',
+        'If the run has ranks that break the ties, pass `ties="rank"`. Otherwise compare systems '
+        'by their worst case, `ties="worst"`, or store scores with more digits.',
     ),
     "ranks_contradict_scores": CaveatInfo(
         0.1,
         "the share of queries in which a document has a better rank than one with a higher score",
         "in {value:.0%} of the queries, ranks contradict scores. Scores were used",
-        "Find out which of the two is right. Drop the other column, or name the right one with "
-        '`columns=`. A score that falls with relevance is a distance: `columns={"distance": …}`. '
-        "Above 50%, rankframe refuses the run.",
+        "Find out which column is right. Drop the wrong column, or name the right one with "
+        "`columns=`. If smaller scores are better, the column is a distance: "
+        '`columns={"distance": …}`. Above 50%, rankframe refuses the run.',
     ),
     "few_judged": CaveatInfo(
         0.95,
         "the share of the top 10 without a judgment",
         "only {judged:.1%} of the top 10 are judged. Unjudged documents count as not relevant",
-        "Do ids match? If so, judge more documents, or look at the judged ones alone with "
-        "`judged_only=True`; `compare(…, bounds=True)` says how far values could change.",
+        "Do the ids of run and judgments match? If so, judge more documents, or evaluate only "
+        "judged documents with `judged_only=True`. `compare(…, bounds=True)` computes how much the "
+        "unjudged documents could change the values.",
     ),
     "judged_differ": CaveatInfo(
         0.1,
-        "how far the judged shares of the top k of two systems lie apart, in the queries that both "
-        "have",
+        "the difference between the judged shares of the top k of two systems, over the queries "
+        "that both have",
         "judgments favour {better}: of the top {k}, {high:.0%} are judged for {better} and "
         "{low:.0%} for {worse}, and unjudged documents count as not relevant. {condensed}",
         "The judgments were probably made from the results of one system, for example from clicks. "
-        "Judge what both systems retrieved, or decide by `judged_only=True` and by the bounds.",
+        "Judge the documents that both systems retrieved, or decide by the values with "
+        "`judged_only=True` and the bounds.",
     ),
     "queries_missing": CaveatInfo(
         0.01,
         "the share of judged queries that the run lacks",
         "{value:.1%} of the judged queries are not in the run. They {done}",
-        'Is this the right file, and was the job complete? `missing="skip"` leaves them out.',
+        "Is this the right file, and did the job that wrote it finish? "
+        '`missing="skip"` leaves these queries out.',
     ),
     "undefined_differ": CaveatInfo(
         0.01,
         "the share of queries in which a metric is undefined for some of the compared systems only",
         "{metric} is undefined for some systems only in {value:.1%} of the queries. They are left "
         "out for all",
-        "See `undefined` in the table. A system that lost its answers may look no worse on the "
-        "rest: compare a metric that is defined in every query, too.",
+        "See `undefined` in the table. A system that finds nothing for some queries may look no "
+        "worse on the other queries. Also compare a metric that is defined for every query.",
     ),
     "few_queries": CaveatInfo(
         0,
-        "how many queries `tune` lacks to have 30",
-        "{queries} to tune by: too few to say much of others",
+        "30 minus the number of queries, in `tune`",
+        "only {queries} to tune with: too few to predict values on other queries",
         "Judge more queries.",
     ),
     "median_test": CaveatInfo(
         99,
         'the number of queries, with `test="wilcoxon"` or `"sign"`',
         "the {test} test does not test the mean that is shown, but {hypothesis}. With "
-        "{value:,.0f} queries it finds a difference in shape alone",
+        "{value:,.0f} queries it may be significant although the means are equal",
         'Use `test="t"` or `"randomisation"`, whose hypothesis is equal means '
         "([simulated](statistics.md#tests-between-distributions-of-different-shapes)).",
     ),
     "test_contradicts_interval": CaveatInfo(
         0,
         "the number of significant differences whose interval contains 0",
-        "{value:,.0f} significant by the {test} test, whose intervals contain 0, such as {metric} "
-        "of {system} against {baseline}: test and interval are about different things",
-        "Do not call such a difference an improvement of the mean: the interval is about the mean, "
-        "the test about its own hypothesis, which the output names.",
+        "{value:,.0f} significant by the {test} test although the interval contains 0, such as "
+        "{metric} of {system} against {baseline}: the test's hypothesis is not about the mean",
+        "Do not call such a difference an improvement of the mean: the interval describes the "
+        "mean, but the test has another hypothesis, which the output names.",
     ),
     "too_few_permutations": CaveatInfo(
         MOST_PERMUTATIONS,
-        "how many permutations a test that draws them needs before anything can be significant "
+        "the number of permutations that a permutation test needs to find anything significant "
         "after correction",
         "nothing can be significant: {tests:,} tests, corrected together ({correction}), need "
         "{value:,.0f} permutations, and rankframe draws at most {most:,}",
-        'Use `test="t"`, which draws nothing, or `correction="bh"`. Or make fewer tests: name a '
-        "`baseline`, or compare fewer systems, metrics or slices.",
+        'Use `test="t"`, which needs no permutations, or `correction="bh"`. Or run fewer tests: '
+        "name a `baseline`, or compare fewer systems, metrics or slices.",
     ),
     "judgments_changed": CaveatInfo(
         0,
-        "the number of results in a history whose judgments differ from those of the result before",
-        "judgments changed between results: values are no trend",
+        "the number of results in a history whose judgments differ from the previous result's",
+        "judgments changed between results: the values do not show a trend",
         "Evaluate the older runs again, with the new judgments.",
     ),
     "unknown_documents": CaveatInfo(
@@ -156,13 +159,13 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     "seen_documents": CaveatInfo(
         0.0,
         "the share of retrieved documents that their query has in train",
-        "{value:.1%} of the retrieved documents are in train for their query. They fill places, "
+        "{value:.1%} of the retrieved documents are in train for their query. They take up ranks, "
         "and cannot be relevant if the judgments exclude them",
         "`exclude_seen=True` removes them before ranking.",
     ),
     "all_relevant": CaveatInfo(
         0.0,
-        "the number of judgments, if all count as relevant though their grades differ",
+        "the number of judgments, if all count as relevant although their grades differ",
         "every judged document counts as relevant, whatever its grade. `rel` sets the threshold",
         "With ratings of 1 to 5 stars, pass `rel=4`. Graded metrics (nDCG) use the grades anyway.",
     ),

@@ -126,7 +126,7 @@ class MissingColumnError(RankframeError):
         named: str | None = None,
         shared: bool = False,
     ) -> None:
-        what = f"column {named!r} (asked for as {column})" if named else f"{column} column"
+        what = f"column {named!r} to use as {column}" if named else f"{column} column"
         near = did_you_mean(named or column, columns)
         naming: tuple[Part, ...] = ("Name it: ", _of_side(role, column, "your_column"))
         if column == "relevance" and not named:
@@ -136,7 +136,7 @@ class MissingColumnError(RankframeError):
             hint = ("Is this the run? The judgments come first",)
         if not named and any(name.strip("+-.")[:1].isdigit() for name in columns):
             # Names that are numbers, or begin like one, are more likely to be values.
-            header = "If its first line is no header, name columns by their numbers: "
+            header = "If its first line is not a header, name columns by their numbers: "
             hint = (header, _of_side(role, column, "column_1"))
         problem = (Role(role), f" has no {what}; it has {listing(columns)}")
         super().__init__(*sentences(problem, hint))
@@ -147,7 +147,7 @@ class MissingColumnError(RankframeError):
     ) -> MissingColumnError:
         """Return the error for a column that no input has; `sides`: columns by role of input."""
         near = did_you_mean(named, [name for columns in sides.values() for name in columns])
-        problem: list[Part] = [f"there is no column {named!r} (asked for as {column})"]
+        problem: list[Part] = [f"there is no column {named!r} to use as {column}"]
         for number, (role, columns) in enumerate(sides.items()):
             problem += ["; " if number else ": ", Role(role), f" has {listing(columns)}"]
         error = cls.__new__(cls)
@@ -194,17 +194,18 @@ class ColumnMappingError(RankframeError):
     """Raised if a `columns=` mapping has an unknown key."""
 
     def __init__(self, unknown: str, columns: Sequence[str], sides: Sequence[str] = ()) -> None:
-        problem = (Option("columns"), f" names {unknown!r}, which is not a column of rankframe")
+        problem = (Option("columns"), f" names {unknown!r}, which rankframe does not know")
         near = did_you_mean(unknown, [*columns, *sides])
-        advice = f"It takes {listing(columns)}, each mapped to a name in your data"
+        advice = f"Map any of {listing(columns)} to the name of a column in your data"
         alone: tuple[Part, ...] = ()
         if sides:
-            alone = (f"Of one side ({listing(sides)}): ", _of_side(sides[0], columns[0], "yours"))
+            example = _of_side(sides[0], columns[0], "your_column")
+            alone = (f"For one input only ({listing(sides)}): ", example)
         super().__init__(*sentences(problem, (near,), (advice,), alone))
 
     @classmethod
     def kind(cls, value: object) -> RankframeError:
-        """Return the error for a `columns=` that is no mapping."""
+        """Return the error for a `columns=` that is not a mapping."""
         example = Option("columns", {"query_id": "user_id"})
         return OptionError(
             Option("columns"),
@@ -235,7 +236,7 @@ class BadValueError(RankframeError):
 class DuplicateError(RankframeError):
     """Raised if a query has a document more than once.
 
-    `resolvable`: there is an option to keep the best of them.
+    `resolvable`: whether there is an option to keep only the best row of each document.
     """
 
     def __init__(
@@ -290,9 +291,9 @@ class ConstantScoreError(RankframeError):
     def __init__(self, queries: int) -> None:
         super().__init__(
             "the ", Role("run"), f" gives all documents of a query the same score, in all of its "
-            f"{number_of(queries, 'query')}, so their ids would say the order. To use its ranks, "
-            "pass ", Option("ties", "rank"), " or ", Option("order", "rank"), "; to ignore them, ",
-            Option("order", "score"), ".",
+            f"{number_of(queries, 'query')}, so only document ids would decide the order. To use "
+            "the ranks of the run, pass ", Option("ties", "rank"), " or ", Option("order", "rank"),
+            "; to ignore the ranks, ", Option("order", "score"), ".",
         )  # fmt: skip
         self.queries = queries
 
@@ -305,7 +306,7 @@ class ContradictingRanksError(RankframeError):
             "in ", Role("run"), f", ranks contradict scores in {count:,} of "
             f"{number_of(queries, 'query')}: a document has a better rank than one with a higher "
             "score. If small scores are good, the score is a distance: pass ",
-            Option("columns", {"distance": "score"}), ". Otherwise say which of the two counts: ",
+            Option("columns", {"distance": "score"}), ". Otherwise choose which to use: ",
             Option("order", "rank"), " or ", Option("order", "score"), ".",
         )  # fmt: skip
         self.count, self.queries = count, queries
@@ -373,12 +374,12 @@ class OutputError(RankframeError):
 
 
 class ForkedError(RankframeError):
-    """Raised in a process that was forked from a process in which polars was working."""
+    """Raised in a process that was forked after polars had started threads in its parent."""
 
     def __init__(self) -> None:
         super().__init__(
-            "this process was forked from one that had used polars, whose threads do not come "
-            "along: the work would never end. Start processes with "
+            "this process was forked after polars had started its threads. A fork has no copy of "
+            "these threads, so the work would never end. Start processes with "
             'multiprocessing.get_context("spawn") or "forkserver", or use threads.'
         )
 
@@ -391,7 +392,7 @@ class MissingExtraError(RankframeError, ImportError):
     """Raised if the optional dependency of a feature is not installed."""
 
     def __init__(self, feature: str, extra: str = "", package: str = "") -> None:
-        """Name the package, or the extra of rankframe that has what the feature needs."""
+        """Take the package, or the extra of rankframe, that the feature needs."""
         needed = package or "an optional part"
         installed = package or f"'rankframe[{extra}]'"
         super().__init__(f"{feature} needs {needed}: pip install {installed}.")

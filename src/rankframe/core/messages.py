@@ -20,7 +20,7 @@ _FLAGS = {
 _ADDRESS = re.compile(
     r"(?P<scheme>\b[a-zA-Z][\w+.-]*)://(?P<rest>[^\s?'\"][^\s'\"]*?)(?=[.,;:!)]*(?:[\s'\"]|$))"
 )
-# Values of parameters with a telling name, as in the settings of a database connection.
+# Parameters whose names show that their values are secret, as in addresses of databases.
 _SECRET = re.compile(
     r"\b((?:[\w-]*(?:password|signature|token|secret|credential)[\w-]*|sig|(?:account|access)_key)=)"
     r"[^&#\s'\"]+",

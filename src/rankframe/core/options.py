@@ -1,4 +1,4 @@
-"""Declare every option that decides what counts: choices, default and check, the sentence in the
+"""Declare the options of all functions, with choices, default, check, the sentence in the
 documentation, the line in the ledger, and the help of the flag.
 
 Each group is a dataclass, which checks its values, and a TypedDict of the same names and types, by
@@ -116,7 +116,7 @@ _SETTINGS = Check(
     _is_settings,
     'a mapping of names to texts or numbers, such as {"aws_region": "eu-west-1"}',
     # values may be secret
-    lambda value: "one of other things" if isinstance(value, Mapping) else shown(value),
+    lambda value: "a mapping of other types" if isinstance(value, Mapping) else shown(value),
 )
 _SPLIT = Check(
     lambda value: (
@@ -454,25 +454,26 @@ class Policies(Options):
     Args:
         rel: the lowest grade that counts as relevant (default: any grade above 0). Graded metrics,
             such as ndcg, use the grades themselves.
-        relevance: the grade of every judged pair, for judgments without grades; an error if they
-            have grades.
+        relevance: the grade of every judged pair, for judgments without grades. It is an error if
+            the judgments have grades.
         missing: a judged query that the run lacks scores 0 ("zero"), is left out ("skip") or is an
             "error".
         no_relevant: a query without relevant documents scores 0 ("zero") or is left out ("skip").
         no_overlap: a run in which no document is judged is an "error", or scores 0 ("zero").
-        order: what orders the documents of a query: the scores, else the distances, else the ranks
-            ("columns"); the scores or the ranks alone ("score", "rank"); or the order of the rows
-            ("rows"). A run without any such column is an error, unless it has lists of documents.
-            With "columns", a run whose ranks contradict its scores in most queries is one, too.
-        ranks: ranks in the run only order its documents, which are then numbered from 1
-            ("renumbered"); or documents keep these ranks, whatever their scores, and every gap
-            counts as unjudged documents ("kept").
+        order: what orders the documents of a query: the scores or, without scores, the distances
+            or, without both, the ranks ("columns"); only the scores ("score"); only the ranks
+            ("rank"); or the order of the rows ("rows"). A run without any such column is an error,
+            unless it has lists of documents. With "columns", it is also an error if ranks
+            contradict scores in most queries.
+        ranks: with "renumbered", ranks in the run only order its documents, which are then numbered
+            from 1. With "kept", documents keep their ranks in the run, whatever their scores, and
+            gaps count as unjudged documents.
         ties: documents with equal scores are ordered by doc_id, descending ("doc_desc", as in
             trec_eval) or ascending ("doc_asc"), by their ranks in the run, then by doc_id ("rank"),
             or stay in the order of the rows ("as_given"). "best" and "worst" order them by their
             grades, for the largest and the smallest value that a metric can have.
-        duplicates: a document that a query has twice is an "error", or only the best of them is
-            kept ("keep_best").
+        duplicates: several rows of a query for the same document are an "error", or only the best
+            row is kept ("keep_best").
         k_max: keep only the top N documents of each query. This follows the removal of duplicates
             and precedes the removal of unjudged documents.
         unit: the judged document, called a unit, that each retrieved chunk belongs to: a frame or
@@ -486,9 +487,9 @@ class Policies(Options):
         exclude_seen: remove documents that the query already has in `train`, before ranking.
         items: the documents that can be retrieved, with attributes: a frame with doc_id and any
             other columns.
-        split: attributes of `items` whose text lists values, and what separates these:
-            {"genres": "|"}. A text attribute that looks like lists is refused where values count,
-            unless it is named here; {"genres": None} takes each text as one value.
+        split: text attributes of `items` that list several values, with the separator of the
+            values: {"genres": "|"}. If a metric uses an attribute whose texts look like lists, the
+            attribute must be named here; {"genres": None} treats each text as one value.
         catalogue: the documents that can be retrieved (default: the documents in `items`, else the
             documents in `train`).
         reference: another run, which `unexpectedness` compares with.
@@ -626,7 +627,7 @@ class SharedPolicies(Policies):
 
     @property
     def each(self) -> Policies:
-        """Return the policies by which each run is evaluated."""
+        """Return the policies for the evaluation of each run."""
         missing: Missing = "zero" if self.missing == "zero_if_few" else self.missing
         return Policies(**{**vars(self), "missing": missing})
 
@@ -861,9 +862,9 @@ def storage_options() -> Mapping[str, Any]:
 
 @contextmanager
 def reached_with(settings: Mapping[str, Any] | None) -> Iterator[None]:
-    """Reach storage by these settings, for every file that is opened or written inside.
+    """Use these settings of remote storage for all files that are opened or written in the block.
 
-    None leaves the settings in force as they are. No ledger and no file contains them.
+    None keeps the current settings. Settings never appear in a ledger or a file.
     """
     checked = Storage(settings).storage_options
     if checked is None:

@@ -140,7 +140,7 @@ Part: TypeAlias = Table | Note
 
 
 def as_cell(content: str | Cell) -> Cell:
-    """Make a cell of a text; a cell stays as it is."""
+    """Turn a text into a cell; return a cell unchanged."""
     return content if isinstance(content, Cell) else Cell(content)
 
 

@@ -44,7 +44,7 @@ class Vocabulary:
 
     @classmethod
     def common(cls, every: Iterable[Vocabulary]) -> Vocabulary:
-        """Return the vocabulary if all are equal, else that of queries and documents."""
+        """Return the vocabulary if all are equal, else the words "queries" and "documents"."""
         distinct = set(every)
         return distinct.pop() if len(distinct) == 1 else cls()
 

@@ -56,7 +56,7 @@ def plain_text(text: str, limit: int | None = None) -> str:
 
 
 def distinct_texts(texts: Iterable[str], limit: int) -> dict[str, str]:
-    """Return each text as `plain_text` shows it, with numbers where several would look alike.
+    """Return each text as `plain_text` shows it, with a number added if several would look alike.
 
     >>> list(distinct_texts(["xxx1", "xxx2", "xx…"], 3).values())
     ['xx… (2)', 'xx… (3)', 'xx…']

@@ -1,4 +1,4 @@
 """Evaluate metrics: plan, values per query, accumulators, `Result`. In memory or in partitions.
 
-Also the ledger, memory limits, and the public functions that evaluate.
+The ledger, memory limits, and the public functions that evaluate are here, too.
 """

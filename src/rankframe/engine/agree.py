@@ -39,24 +39,24 @@ def agree(
 ) -> Result:
     """Compare two rankings of the same queries, without judgments.
 
-    `a` and `b` are whatever `evaluate` reads as a run; judgments too, whose grades are then scores;
-    or plain lists of documents in order: one list, or a list of them, one for each query. Where
-    the two play different parts (ndpm, fcp, tau_ap), `a` is the reference.
+    `a` and `b` can be anything that `evaluate` reads as a run; judgments, whose grades then are
+    scores; or a plain list of documents in rank order, or a list of such lists, one per query. For
+    measures with a reference (ndpm, fcp, tau_ap), `a` is the reference.
 
     Args:
         a: the first ranking, the reference.
         b: the second ranking.
         metrics: names (`rankframe metrics`, "Two rankings"), expressions over the pair frame
-            (`rf.pair`), or what `rf.metric` makes of one.
+            (`rf.pair`), or metrics that `rf.metric` returns.
         columns: names in your data, for both or as {"a": {...}, "b": {...}}.
         max_memory: the approximate memory limit, as in `evaluate`.
         output: a folder for the result, or its address.
         overwrite: replace the result that is in `output`.
         progress: a function called with a `Progress` on the way.
 
-    Ties matter only where an order is needed: correlations see equal scores as ties, and RBO has a
-    parameter for them. The result's per_query also has n_a, n_b and n_shared: how many documents
-    each ranking has, and how many both have.
+    Correlations treat equal scores as ties, and RBO has a parameter for ties; other measures break
+    ties by the option `ties`. The result's per_query also has n_a, n_b and n_shared: how many
+    documents each ranking has, and how many both have.
 
     >>> rf.agree([1, 2, 3], [2, 1, 3], "kendall_tau").means
     {'kendall_tau': 0.3333333333333333}

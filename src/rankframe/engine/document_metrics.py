@@ -334,7 +334,7 @@ class ItemsBy:
             if len(values) > _MOST_SLICES:
                 raise OptionError(
                     f"items_by={name!r} makes {len(values):,} slices, e.g. {values[0]!r}; "
-                    f"{_MOST_SLICES:,} is the most. Group its values first."
+                    f"at most {_MOST_SLICES:,} are allowed. Group its values first."
                 )
             if NO_VALUE in values:
                 raise OptionError(

@@ -57,32 +57,34 @@ def evaluate(
     folder of a Delta or Iceberg table; a table or query of a database (`duckdb:shop.db#runs`,
     `sqlite:shop.db#runs`, `postgresql://host/shop#select …`); or `(connection, "select …")`.
     A table has a row for each document, or a row for each query with lists of documents and of
-    their scores, ranks or grades. Lists without these are in order (a run), or relevant (qrels).
+    their scores, ranks or grades. Lists of documents alone are in rank order if they are a run, and
+    are relevant if they are judgments.
 
     Args:
-        qrels: the judgments; None for metrics that look only at what was retrieved.
+        qrels: the judgments; None for metrics that use only the retrieved documents.
         run: the ranking.
         metrics: names (`rankframe metrics` lists them), polars expressions over the judged frame
-            or the retrieved frame (`rf.retrieved`), or what `rf.metric` makes of one.
+            or the retrieved frame (`rf.retrieved`), or metrics that `rf.metric` returns.
             "gap(ndcg@10, by=group)" is the gap between the averages of slices by an attribute of
-            `queries`: the largest less the least or, with kind=mean, the mean difference of two.
-        columns: names in your data, `{"query_id": "user_id"}`, for the inputs that have such a
-            column; or by input, `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}`.
+            `queries`: the largest minus the smallest average or, with kind=mean, the mean
+            difference between two slices.
+        columns: names in your data: `{"query_id": "user_id"}` for all inputs that have the column,
+            or `{"qrels": {…}, "run": {"doc_id": "_id"}, "queries": {…}}` for single inputs.
         queries: attributes of queries: a frame with query_id, in any form that can be read.
-        by: attributes to slice by, `["locale", "device"]`; a tuple of them for combinations. The
-            result's `slices` has every slice.
+        by: attributes to slice by, `["locale", "device"]`; a tuple of attributes slices by their
+            combinations. The result's `slices` has every slice.
         weight: the attribute that weights queries, for `average=weighted`.
         items_by: attributes of `items` to slice documents by, `["genre"]`. "popularity" comes from
             `train`: head (the most popular documents, with 80% of the interactions), tail, and cold
-            (not in train). The result's `items` says what the documents of each slice get in the
-            top k of all lists: k is the largest cutoff of a metric, or 10.
+            (not in train). The result's `items` has the exposure of each slice of documents in the
+            top k of all lists; k is the largest cutoff of a metric, or 10.
         max_memory: the approximate memory limit, such as "2GiB" (default: what the machine has), of
             which Python and polars need about 150 MB. Larger inputs are evaluated in partitions of
             queries, with temporary files in TMPDIR; the values are the same, bit for bit. A single
-            query that does not fit is refused. The values of all queries must fit, unless they go
-            to an output.
-        output: a folder for the result, or its address, written as `Result.write` does. With
-            partitions, values are written as they come, and read only if `per_query` is used.
+            query that does not fit is refused. The values of all queries must fit, unless they are
+            written to an output.
+        output: a folder or an address for the result (see `Result.write`). With partitions, values
+            are written as they are computed, and read again only if `per_query` is used.
         overwrite: replace the result that is in `output`.
         progress: a function called with a `Progress` (stage, rows, total_rows, queries) on the way.
 

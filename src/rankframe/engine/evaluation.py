@@ -197,7 +197,7 @@ class Evaluation(ABC):
         return (right if left is None else left).vocabulary
 
     def caveats(self, counts: Counts) -> list[Caveat]:
-        """Return what could mislead a reader of the values."""
+        """Return the caveats: facts that can mislead a reader of the values."""
         del counts
         return []
 
@@ -437,7 +437,7 @@ class RunEvaluation(Evaluation):
             raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
 
     def caveats(self, counts: Counts) -> list[Caveat]:
-        """Return what could mislead a reader of the values."""
+        """Return the caveats: facts that can mislead a reader of the values."""
         has_catalogue = self.retrieved is not None and len(self.retrieved.catalogue.docs) > 0
         return run_caveats(cast("RunCounts", counts), self.policies, has_catalogue=has_catalogue)
 

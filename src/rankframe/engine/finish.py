@@ -224,12 +224,12 @@ def summarise_gaps(
 
 
 def too_few_slices(metric: Metric, large: int, small: int) -> str:
-    """Return the error text of a gap between fewer than two slices that are large enough."""
+    """Return the error text for a gap with fewer than two slices that are large enough."""
     assert metric.gap is not None  # it is a gap
+    uncounted = f"; {number_of(small, 'slice')} with fewer queries or no value" if small else ""
     return (
-        f"{metric.label!r} needs two slices or more of at least {SMALL} queries: "
-        f"{metric.gap.by!r} has {large}, and {number_of(small, 'slice')} of fewer queries, or "
-        "without a value."
+        f"{metric.label!r} needs at least two slices with {SMALL} or more queries: "
+        f"{metric.gap.by!r} has {large}{uncounted}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Metrics over several stored results, in the order of time."""
+"""Read stored results, and list their metrics in the order of time."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def history(
 ) -> pl.DataFrame:
     """Return metrics of several stored results: a row for each result and metric.
 
-    The columns are result, date (UTC; null of a result that is no folder), metric, value, ci_low,
-    ci_high, queries, and same_judgments: whether the result before has the same judgments, as far
-    as that is known. Numbers of other judgments, or over other queries, are no trend.
+    The columns are result, date (UTC; null for a result in memory), metric, value, ci_low, ci_high,
+    queries, and same_judgments: whether the judgments equal the judgments of the previous result
+    (null if unknown). Values over different judgments or different queries do not show a trend.
 
     Args:
         results: folders that `Result.write` or `rankframe evaluate -o` wrote, or results, as a list
             or by name. In a list, they are named by their folders.
         metrics: the metrics to return (default: every metric of any result). A result without a
             metric has no row for it.
-        order: by "date", those without one last, or as "given". The date is the modification time
-            of the summary, which a copy or checkout resets: files of results hold no date, so that
-            the same input gives the same bytes.
+        order: by "date", with results without a date last, or as "given". The date is the
+            modification time of the summary file, which a copy or a checkout resets. Result files
+            themselves hold no date, so that the same input gives the same bytes.
         storage_options: settings of remote storage, as in `evaluate`.
 
     >>> one = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "mrr")
@@ -83,7 +83,7 @@ def history(
 
 
 def history_caveats(points: pl.DataFrame) -> list[Caveat]:
-    """Return what could mislead a reader of a history."""
+    """Return the caveats of a history: facts that can mislead a reader."""
     changed = points.filter(same_judgments=False)["result"].n_unique()
     return list(find_caveat("judgments_changed", changed))
 
@@ -99,7 +99,7 @@ def _by_name(results: Any) -> dict[str, Stored]:
         _check(listed)
         by_name = dict(zip(_names(listed), listed, strict=True))
     if not by_name:
-        raise OptionError("there is no result: give folders of stored results.")
+        raise OptionError("no results were given: pass folders of stored results.")
     _check(by_name.values())
     return by_name
 
@@ -107,7 +107,7 @@ def _by_name(results: Any) -> dict[str, Stored]:
 def _check(listed: Iterable[object]) -> None:
     for result in listed:
         if not isinstance(result, str | os.PathLike | Result):
-            raise OptionError(f"a stored result is a folder, or a result, not {shown(result)}.")
+            raise OptionError(f"results are folders or Result objects, not {shown(result)}.")
 
 
 def _names(listed: Sequence[Any]) -> list[str]:

@@ -96,7 +96,7 @@ class JudgedMetrics:
         return concat_values(parts)
 
     def _compute(self, part: MatchedJudgments) -> tuple[pl.DataFrame, JudgedFrame, Flags]:
-        """Return values of the evaluated queries, the judged frame, and which queries are."""
+        """Return values of the evaluated queries, the judged frame, and flags of these queries."""
         rel, by_subtopic = self.policies.rel, self.plan.subtopics
         ids = DOC in self.plan.columns
         judged = JudgedFrame(part, rel=rel, max_grade=self.max_grade, settle=ids)

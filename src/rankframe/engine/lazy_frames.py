@@ -1,4 +1,4 @@
-"""Lazy frames for users: judged, retrieved, pair, exposure. Only columns in use are computed."""
+"""Make lazy frames for users: judged, retrieved, pair, exposure; only used columns are computed."""
 
 from __future__ import annotations
 
@@ -86,14 +86,13 @@ def judge(
         qrels: the judgments, as in `evaluate`.
         run: the ranking, as in `evaluate`.
         columns: names in your data, as in `evaluate`.
-        levels: grades, each of which adds the columns of metrics with a level of their own
-            (`found_rel2`, …).
-        subtopics: return the frame of judgments about subtopics, intents or facts: one row per
-            document and subtopic, for metrics such as `rf.all_of`.
-        alphas: with `subtopics`, each adds the columns of ideal lists with another α than 0.5
-            (`ideal_rank_alpha0.7`, …).
-        cutoffs: with `subtopics`, each adds the columns of `rf.ndcg_ia` at this k
-            (`ideal_dcg_top10`).
+        levels: grades to add columns for, which metrics with `rel` need (2 adds `found_rel2`, …).
+        subtopics: return the subtopic frame instead: one row per judged document and subtopic, for
+            metrics such as `rf.all_of`.
+        alphas: with `subtopics`, values of α to add columns of ideal lists for (0.7 adds
+            `ideal_rank_alpha0.7`, …).
+        cutoffs: with `subtopics`, cutoffs k to add the columns of `rf.ndcg_ia` for (10 adds
+            `ideal_dcg_top10`).
 
     >>> qrels = {"q1": {"a": 2, "b": 0, "c": 1}}
     >>> run = {"q1": {"a": 0.9, "x": 0.8, "c": 0.7}}
@@ -172,9 +171,9 @@ def retrieved(
 
     Rows are ordered by query and rank. The frame is lazy: inputs are read when it is collected, and
     only the columns that the query uses are computed. Columns without a source are left out:
-    relevance without `qrels`, popularity without `train`, and so on. The columns of `items` are
-    columns here, each with what metrics make of it (`new_of_genre`: how many of its values no
-    document above has).
+    relevance without `qrels`, popularity without `train`, and so on. The frame also has the columns
+    of `items`, and for each of them the columns that metrics derive from it, such as
+    `new_of_genre`: the number of genres of a document that no document above it has.
 
     Args:
         run: the ranking, as in `evaluate`.
@@ -297,13 +296,14 @@ def pair(
 ) -> pl.LazyFrame:
     """Return the pair frame of two rankings, for your own expressions.
 
-    One row per document that either ranking has. The frame is lazy, as that of `judge`.
+    The frame has one row per document that either ranking has. It is lazy, as in `judge`.
 
     Args:
         a: the first ranking, the reference, as in `agree`.
         b: the second ranking.
         columns: names in your data, for both or as {"a": {...}, "b": {...}}.
-        cutoffs: each adds the columns that compare only the top k (`concordant_top10`, …).
+        cutoffs: cutoffs k to add columns for that compare only the top k (10 adds
+            `concordant_top10`, …).
 
     >>> a = {"q1": {"x": 3.0, "y": 2.0, "z": 1.0}}
     >>> b = {"q1": {"y": 3.0, "x": 2.0, "w": 1.0}}

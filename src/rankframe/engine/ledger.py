@@ -161,7 +161,7 @@ class RunCounts(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class PairCounts(Counts):
-    """Count what the comparison of two rankings saw in both."""
+    """Count the rows, queries and documents in a comparison of two rankings."""
 
     a_queries: int = 0
     b_queries: int = 0
@@ -234,12 +234,12 @@ def evaluated_item(counts: RunCounts) -> Item:
 
 
 def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -> list[Item]:
-    """List what was counted of a run against judgments.
+    """List the counts of a run and its judgments.
 
     Args:
-        counts: of all queries.
-        subtopics: the column of the judgments that says what they are about.
-        retrieved: whether metrics look at documents of unjudged queries, too.
+        counts: the counts of all queries.
+        subtopics: the column of the judgments with the subtopic.
+        retrieved: whether metrics use documents of unjudged queries, too.
     """
     shared = counts.qrels_queries - counts.missing
     share = (
@@ -288,7 +288,7 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
 def run_caveats(
     counts: RunCounts, policies: Policies, *, has_catalogue: bool = False
 ) -> list[Caveat]:
-    """Return what could mislead a reader of the values of a run."""
+    """Return the caveats of a run: facts that can mislead a reader of its values."""
     found: list[Caveat] = []
     if counts.tie_ranges is not None:
         found += counts.tie_ranges.caveats()
@@ -315,7 +315,7 @@ def retrieved_items(
 ) -> list[Item]:
     """List the counts of retrieved documents.
 
-    `over_documents`: how many metrics look at documents; `depth`: of slices of the items.
+    `over_documents`: the number of metrics over documents; `depth`: the last rank for items slices.
     """
     has_documents, trained = len(catalogue.docs) > 0, catalogue.train_queries is not None
     documents = "documents retrieved for these queries, down to the deepest cutoff of the metrics"

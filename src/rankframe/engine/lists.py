@@ -36,7 +36,7 @@ class Lists:
         runs: Mapping[str, InputTable],
         policies: Policies,
     ) -> Lists:
-        """Read what the inputs have of these queries."""
+        """Read the rows of these queries from all inputs."""
         grades = deduplicate(_read(queries, qrels), "qrels", policies.duplicates)
         if SUBTOPIC in grades.columns:
             best = pl.col(RELEVANCE).max()
@@ -49,7 +49,7 @@ class Lists:
     def documents(
         self, queries: pl.Series, a: str, b: str, k: int, described: Described
     ) -> pl.DataFrame:
-        """Return what either of two runs has in its top k for these queries, and how it changed."""
+        """Return the documents in the top k of either run for these queries, and how they moved."""
         rank_a, rank_b = pl.col("rank_a"), pl.col("rank_b")
         in_a, in_b = ((rank <= k).fill_null(value=False) for rank in (rank_a, rank_b))
         changes = {"entered": ~in_a, "left": ~in_b, "up": rank_b < rank_a, "down": rank_b > rank_a,

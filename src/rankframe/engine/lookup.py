@@ -1,4 +1,4 @@
-"""Look up a run in judgments: these are indexed in memory, and the run is read once."""
+"""Look up a run in judgments: judgments are indexed in memory, and the run is read once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Lookup:
         Args:
             qrels: the judgments.
             run: the run.
-            policies: what counts.
+            policies: the policies of the evaluation.
             columns: the columns of the judged frame that are needed.
             listed: whether all documents of judged queries are needed.
             ids: whether the ids of these documents are needed.

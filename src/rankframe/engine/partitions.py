@@ -42,7 +42,7 @@ from rankframe.io.partition_files import MOST_ROWS, HashedInput
 from rankframe.io.raw_table import lazy_table
 from rankframe.io.scratch import room_for, scratch_folder
 
-# The least rows of a partition: smaller partitions cost more time than they save memory.
+# The minimum number of rows in a partition: smaller partitions take longer and save little.
 _LEAST_ROWS = 10_000
 # Rows per file in memory while sorted files are merged.
 MERGED_ROWS = 1 << 13
@@ -166,7 +166,7 @@ def _refuse_lost_rows(whole: Accumulator, names: Sequence[str], rows: Sequence[i
 
 @dataclass
 class _Merger:
-    """Merge partial results as they come; put their values into files if they are to be written."""
+    """Merge partial results as they come; write their values to files if there is an output."""
 
     folder: Path
     values_file: ValuesFile | None
@@ -205,7 +205,7 @@ class _Merger:
             self.on_progress(Progress(stage, self.rows, self.total_rows, self.queries))
 
     def write(self, whole: Accumulator, *, ordered: bool) -> None:
-        """Put the files together, in order of their queries; `ordered`: they come so."""
+        """Merge the files into one, by query; `ordered`: the files are in this order already."""
         if self.values_file is None:
             return
         self._report("writing values")
@@ -266,7 +266,7 @@ class _SortedFile:
         self.last: str | None = ""
 
     def read_more(self) -> None:
-        """Read further rows."""
+        """Read more rows of the input into the pending rows."""
         with reading("the temporary files"):
             rows = self._rows.slice(self._read, MERGED_ROWS).collect(engine="in-memory")
         self._read += rows.height
@@ -341,7 +341,7 @@ class _SortedInput:
         return None if self._ended else self._pending[QUERY][-1]
 
     def rows_before(self, bound: str | None) -> pl.DataFrame:
-        """Return all pending rows up to where a query begins."""
+        """Return all pending rows before the first row of a query."""
         while not self._ended and (
             bound is None or not self._pending.height or self._pending[QUERY][-1] < bound
         ):
@@ -381,7 +381,7 @@ class _SortedInput:
 
 
 class HashedPartitions:
-    """Deal both inputs into partitions, and read these one by one."""
+    """Write both inputs into partitions by the hash of the query; read one partition at a time."""
 
     def __init__(self, left: InputTable, right: InputTable, folder: Path, partitions: int) -> None:
         limit = bytes_at_once(left, right)

@@ -1,4 +1,4 @@
-"""Results: summary, values per query, slices and ledger of an evaluation, in memory and stored."""
+"""Define `Result`: summary, values per query, slices and ledger, in memory or stored."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Exported:
         >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").to_arrow("per_query").to_pydict()
         {'query_id': ['q'], 'map': [1.0]}
         """
-        # Not every library reads the newest kind of text.
+        # Not every library reads Arrow's newest type of text.
         return self._exported(frame).to_arrow(compat_level=pl.CompatLevel.oldest())
 
     def to_pandas(self, frame: str | None = None) -> pd.DataFrame:
@@ -171,13 +171,13 @@ class Result(Exported):
     """Hold the outcome of an evaluation.
 
     summary: metric, value, ci_low, ci_high, std (over queries), queries (how many were averaged).
-    per_query: query_id and one column a metric, in byte order of query_id.
-    ledger: item, value, note: what was counted and under which policies.
-    slices: by, slice, then as the summary, and small: too few queries to rely on.
-    items: by, slice, then what documents of each slice of the items get (see `items_by`).
-    inputs: what was evaluated, by name: {"qrels": "qrels.parquet", "run": "bm25.parquet"}.
+    per_query: query_id and one column per metric, in byte order of query_id.
+    ledger: item, value, note: the counts and the policies of the evaluation.
+    slices: by, slice, the columns of the summary, and small (true if there are too few queries).
+    items: by, slice, and the exposure of the documents of each slice of items (see `items_by`).
+    inputs: the names of the inputs: {"qrels": "qrels.parquet", "run": "bm25.parquet"}.
 
-    `to_arrow()` and `to_pandas()` give the summary, or another of these frames by its name.
+    `to_arrow()` and `to_pandas()` return the summary, or another of these frames by its name.
     """
 
     FRAMES = ("summary", "per_query", "slices", "items", "ledger")
@@ -316,7 +316,7 @@ class Result(Exported):
             lacking = [name for name, path in paths.items() if not path.exists()]
         for name in lacking:
             if name not in _OPTIONAL:
-                raise refused(f"no rankframe result: it lacks {paths[name].name}")
+                raise refused(f"it is not a rankframe result: it lacks {paths[name].name}")
             del paths[name]
         with _explained(folder):
             scans = {name: _scanned(path) for name, path in paths.items()}
@@ -326,7 +326,7 @@ class Result(Exported):
         for name, schema in schemas.items():
             columns = _COLUMNS[name]
             if list(schema.items())[: len(columns)] != list(columns.items()):
-                raise refused(f"no rankframe result: {name} lacks {', '.join(columns)}")
+                raise refused(f"it is not a rankframe result: {name} lacks {', '.join(columns)}")
         ledger = frames["ledger"]
         if ledger.is_empty():  # Spark leaves the ledger empty until all other files are written
             raise refused("its writing was not completed")
@@ -334,7 +334,7 @@ class Result(Exported):
         unvalued = set(frames["summary"]["metric"]) - set(schemas["per_query"])
         over = ledger.filter(pl.col("item").is_in([OVER_DOCUMENTS, GAPS]))["value"]
         if len(unvalued) != over.sum() or counted not in ([], [queries]):
-            raise refused("its files are not of one result", "Write it anew: files were mixed")
+            raise refused("its files belong to different results", "Write the result again")
         inputs = names_in_file(paths["ledger"])
         read = cls(per_query=paths["per_query"], **frames, inputs=inputs)  # pyright: ignore[reportArgumentType]
         if _state(folder) != state:
@@ -353,7 +353,7 @@ class Result(Exported):
         return as_html([table, *sliced, *warned, Note(self.overview)])
 
     def _table(self, titles: Sequence[str]) -> Table:
-        """Return the summary as people read it."""
+        """Return the summary as a table for display."""
         noun = self.vocabulary.render
         rows = [
             (
@@ -368,12 +368,12 @@ class Result(Exported):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Return what texts call queries and documents: the words of the judgments' columns."""
+        """Return the words for queries and documents, from the names of the judgments' columns."""
         return Vocabulary.from_ledger(self.ledger)
 
     @property
     def caveats(self) -> list[Caveat]:
-        """Return what could mislead a reader of the numbers (see docs/caveats.md).
+        """Return the caveats: facts that can mislead a reader (see docs/caveats.md).
 
         >>> rf.evaluate({"q": {"a": 1, "b": 2}}, {"q": {"a": 1.0}}, "map").caveats[0].code
         'all_relevant'

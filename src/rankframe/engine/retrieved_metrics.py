@@ -118,8 +118,8 @@ class RetrievedMetrics:
         """Compile metrics over the retrieved frame, and over documents.
 
         Args:
-            metrics: over either of these.
-            policies: what counts.
+            metrics: the metrics, over either of these frames.
+            policies: the policies of the evaluation.
             catalogue: the documents that could be retrieved.
             inputs: which of qrels, train, items and reference were passed.
             attributes: slices of queries, for metrics over documents.
@@ -274,8 +274,8 @@ def _refuse_without_inputs(metric: Metric, inputs: Collection[str], catalogue: C
 
 
 _MEANING = {
-    "train": "rows of query_id and doc_id from before, such as what users had bought.",
+    "train": "earlier interactions (query_id and doc_id), such as purchases.",
     "items": "the documents that could be retrieved, with a column doc_id (or give train).",
-    "reference": "another run, with which this one is compared.",
+    "reference": "another run, to compare this run with.",
     "qrels": "judgments, which were not given.",
 }

@@ -100,9 +100,9 @@ def find_tie_ranges(
     Args:
         found: the run, looked up in the judgments.
         block: the first query, and the one after the last.
-        metrics: of judgments.
-        values: of the evaluated queries.
-        evaluated: which queries these are.
+        metrics: the metrics, which use judgments.
+        values: the values of the evaluated queries.
+        evaluated: flags of the evaluated queries.
         max_grade: the largest grade of all judgments, if it is known.
 
     Returns:
@@ -164,5 +164,5 @@ def refuse_unbounded(policies: Policies, metrics: Sequence[Metric]) -> None:
         if metric.frame != "gap" and not own and not has_bounds(metric):
             raise OptionError(
                 Option("ties", policies.ties),
-                f" has no meaning for {metric.label!r}: the order of grades does not bound it.",
+                f" cannot be used with {metric.label!r}: ordering ties by grade does not bound it.",
             )

@@ -173,7 +173,7 @@ class Vectors:
         """Read a column of lists of numbers."""
         kind, name = attribute.dtype, attribute.name
         if not isinstance(kind, pl.List | pl.Array) or not kind.inner.is_numeric():  # pyright: ignore[reportAttributeAccessIssue]
-            raise OptionError(f"{name!r} is no column of vectors, lists of numbers: it is {kind}.")
+            raise OptionError(f"the column {name!r} must hold lists of numbers, not {kind}.")
         lists = attribute.cast(pl.List(pl.Float64))
         vectors = lists.drop_nulls()
         sizes = vectors.list.len().unique().sort().to_list()

@@ -190,7 +190,7 @@ class Catalogue:
         if self.train_queries is None:
             raise OptionError(
                 f"the attribute {POPULARITY!r} of documents needs ", Option("train", bare=True),
-                ": rows of query_id and doc_id from before, such as what users had bought.",
+                ": earlier interactions (query_id and doc_id), such as purchases.",
             )  # fmt: skip
         warm = np.where(self.more_popular < _HEAD_SHARE, HEAD, TAIL)
         return pl.Series(POPULARITY, np.where(self.popularity > 0, warm, COLD).tolist())
@@ -360,6 +360,6 @@ def _read_items(
         raise OptionError(
             Option(role, bare=True),
             f" has {number_of(repeated.n_unique(), 'document')} in several rows, e.g. "
-            f"{repeated.sort()[0]!r}. Give each document one.",
+            f"{repeated.sort()[0]!r}. Keep one row for each document.",
         )
     return table

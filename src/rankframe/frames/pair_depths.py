@@ -177,7 +177,7 @@ class Overlaps:
     def _within(
         self, groups: Ints, values: Ints, targets: Ints, low: AnyInts, high: AnyInts
     ) -> Ints:
-        """Count, for each target group, its documents with a value from `low` to `high`."""
+        """Count, for each target tie group, the documents whose value is from `low` to `high`."""
         width = len(self._depth) + 1
         keys = np.sort(groups * width + values)
         upto = np.searchsorted(keys, targets * width + high, side="right")

@@ -1,4 +1,5 @@
-"""Turn anything that people have into checked lazy tables; write outputs atomically.
+"""Open inputs of any kind as lazy tables with checked columns, and write outputs atomically.
 
-`sources` knows where data lies, `formats` what bytes mean. Bad input is refused here.
+`sources` finds the data (files, folders, object stores, databases); `formats` decodes it. Bad input
+is refused here.
 """

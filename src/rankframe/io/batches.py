@@ -225,7 +225,7 @@ def _rules(columns: list[str]) -> list[Rule]:
     if SUBTOPIC_WEIGHT in columns:
         weight, advice = pl.col(SUBTOPIC_WEIGHT), "Leave out subtopics that should not count"
         proper = weight.is_finite() & (weight > 0) & (weight <= LARGEST_WEIGHT)
-        problem = f"a {SUBTOPIC_WEIGHT} that is no number above 0, up to {LARGEST_WEIGHT:g}"
+        problem = f"a {SUBTOPIC_WEIGHT} that is not above 0 and at most {LARGEST_WEIGHT:g}"
         broken = pl.col(SUBTOPIC).is_not_null() & ~proper.fill_null(value=False)
         rules.append(Rule(SUBTOPIC_WEIGHT, problem, broken, advice))
     return rules

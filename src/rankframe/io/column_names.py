@@ -54,8 +54,8 @@ _WANTED: dict[Role, tuple[str, ...]] = {
 _ORDERING = (SCORE, RANK, DISTANCE)
 _SUBTOPIC = (SUBTOPIC, SUBTOPIC_WEIGHT)
 _LISTS_AS_TEXT = (
-    "lists of documents, which text files have no way to write. Write a row for each document, or "
-    "the lists as Parquet or JSON Lines; if these are ids of single documents, name the column: "
+    "lists of documents, and text files cannot contain lists. Write one row for each document, or "
+    "use Parquet or JSON Lines; if the column has ids of single documents, name it: "
     'columns={"doc_id": …}'
 )
 

@@ -218,7 +218,7 @@ class Lists:
         )
         where = f"row {row[_ROW]:,} (query_id {row[QUERY]!r})"
         example = f"{where}: {row['0']:,} in {first!r}, {count:,} in {other!r}"
-        problem, advice = "lists of different lengths", "Give each document a number of its own"
+        problem, advice = "lists of different lengths", "Give each document one number"
         raise BadValueError(self.role, problem, bad.height, example, advice)
 
     def _refuse_repeated(self) -> None:
@@ -351,7 +351,7 @@ class InputTable:
             raise unreadable(self.name, error) from error
 
     def _refuse_non_numeric(self) -> None:
-        """Refuse text in a column of numbers; say how many rows have it, and which is the first."""
+        """Refuse text in a column of numbers; the error counts such rows, and shows the first."""
         schema = self.raw.collect_schema()
         for column, source in self.mapping.items():
             if column in TEXTS or schema[source] != pl.String:

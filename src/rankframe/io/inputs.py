@@ -238,8 +238,8 @@ def _drop_seen_on_disk(run: InputTable, train: InputTable, folder: Path) -> pl.L
 def refuse_counts(rows: int, example: float | None) -> None:
     """Refuse bad counts in train; `rows` is the number of such rows, `example` one of them."""
     if rows:
-        problem = f"a {COUNT} that is no whole number of at least 1"
-        advice = "Say how often each pair is there, or leave the column out"
+        problem = f"a {COUNT} that is not a whole number of at least 1"
+        advice = "Say how often each pair occurred, or leave the column out"
         raise BadValueError("train", problem, rows, repr(example), advice)
 
 

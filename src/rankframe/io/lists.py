@@ -106,8 +106,8 @@ def from_lists(
     blank = empty.join(qrels, on=QUERY, how="anti", maintain_order="left")
     if blank.height:  # an empty list cannot be in the average
         raise RankframeError(
-            f"{blank.height:,} of {len(names):,} ranked lists have neither elements nor a truth of "
-            f"their own, e.g. list {blank[QUERY][0]!r}: they cannot be evaluated. Leave them out."
+            f"{blank.height:,} of {len(names):,} ranked lists have neither elements nor a ground "
+            f"truth, e.g. list {blank[QUERY][0]!r}: they cannot be evaluated. Leave them out."
         )
     return qrels, run
 
@@ -190,7 +190,7 @@ def _is_one_for_all(truth: GroundTruth, ranked: RankedLists) -> bool:
 
 
 def _refuse_floats_beside_whole(lists: Sequence[Any], ground_truth: GroundTruth) -> None:
-    """Refuse lists that write the same numbers differently as text: 1.0 and 1."""
+    """Refuse floats on one side and whole numbers on the other: as text, 1.0 is not 1."""
     truths = ground_truth.values() if isinstance(ground_truth, Mapping) else ground_truth
     nested = [truth for truth in truths if _is_list(truth)]
     truth_elements = chain.from_iterable(nested) if nested else ground_truth
@@ -278,11 +278,11 @@ def from_relevance(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Make judgments and a run, `(qrels, run)`, from grades in rank order, as in textbooks.
 
-    rows: a list of grades per query, the first that of the best ranked document; or a single such
-        list, a matrix, or a dict from query to list. Lists may differ in length. None or NaN is a
-        document that was not judged.
-    total: how many relevant documents there are in all, retrieved or not: one number, or one per
-        row. Without it, those in the list are all.
+    rows: one list of grades per query, starting with the document at rank 1; or a single list, a
+        matrix, or a dict from query to list. Lists may differ in length. None or NaN is a document
+        that was not judged.
+    total: the number of all relevant documents, retrieved or not: one number for all rows, or one
+        per row (default: the relevant documents in the list).
 
     >>> qrels, run = rf.from_relevance([[0, 0, 1, 0], [1, 0]], total=2)
     >>> rf.evaluate(qrels, run, ["mrr", "recall@3"]).per_query.rows()
@@ -370,9 +370,9 @@ def _totals(total: Any, relevant: NDArray[np.int64], names: pl.Series) -> NDArra
     if few.any():
         row = int(np.argmax(few))
         raise OptionError(
-            f"total is less than what is relevant in the list for {np.count_nonzero(few):,} of "
-            f"{len(relevant):,} rows, e.g. {totals[row]:,} for row {row:,} (query "
-            f"{str(names[row])!r}), which lists {relevant[row]:,}."
+            "total is less than the number of relevant documents in the list for "
+            f"{np.count_nonzero(few):,} of {len(relevant):,} rows, e.g. {totals[row]:,} for row "
+            f"{row:,} (query {str(names[row])!r}), which lists {relevant[row]:,}."
         )
     return totals
 
@@ -387,14 +387,14 @@ def from_topk(
 ) -> pl.DataFrame:
     """Make a run from matrices of ids and scores with one row per query, best document first.
 
-    ids, scores: of shape (queries, k): numpy arrays or whatever numpy reads, such as tensors, or
-        what faiss, hnswlib and `topk` give. An id of -1 (NaN, None) is none; its score is not
-        looked at.
-    queries: what the rows are called, one name each; without, 0, 1, ….
-    items: what the documents are called, by their number; without, ids stay as they are.
-    smaller_is_better: scores are distances (as faiss returns for L2), the smallest first.
+    ids, scores: matrices of shape (queries, k): numpy arrays, or anything that numpy reads, such as
+        tensors, or the output of faiss, hnswlib and `topk`. An id of -1 (NaN, None) means "no
+        document"; its score is ignored.
+    queries: the name of the query of each row (default: 0, 1, …).
+    items: the names of the documents, if ids are positions in this list.
+    smaller_is_better: whether scores are distances (such as faiss's L2), so that smaller is better.
 
-    Without `scores`, documents are ranked as they stand; with them, by score.
+    Without `scores`, documents are ranked in the order of the matrix; with `scores`, by score.
 
     >>> ids, distances = [[2, 0], [1, -1]], [[0.1, 0.4], [0.2, float("inf")]]
     >>> run = rf.from_topk(ids, distances, items=["a", "b", "c"], smaller_is_better=True)

@@ -275,8 +275,8 @@ def refuse_too_large_a_query(
         if need > max(limit, 2 * _BASE):
             rows = sum(number for number, *_ in counted)
             raise OptionError(
-                f"query {name!r} has {rows:,} rows, which are worked on together and take about "
-                f"{size_text(need)}: a limit of {size_text(limit)} cannot be held. Pass ",
+                f"query {name!r} has {rows:,} rows, which are processed together and take about "
+                f"{size_text(need)}, more than the limit of {size_text(limit)}. Pass ",
                 Option("max_memory", size_text(need)),
                 ", or cut the query's list.",
             )

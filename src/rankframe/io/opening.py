@@ -260,8 +260,8 @@ def describe(source: Source, role: str) -> str:
 def refuse_pattern(role: str, column: str) -> None:
     """Refuse a column whose name polars would interpret as a regular expression (`^…$`)."""
     if is_pattern(column):
-        problem = f"its column {column!r} is called like a pattern of names"
-        raise UnreadableInputError(f"the {role}", problem, "Give it another name")
+        problem = f"polars would read the name of its column {column!r} as a pattern"
+        raise UnreadableInputError(f"the {role}", problem, "Rename the column")
 
 
 def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
@@ -298,11 +298,11 @@ def _with_grade(judgments: InputTable, grade: float) -> InputTable:
     if RELEVANCE in judgments.mapping:
         raise OptionError(
             Option("relevance", grade),
-            " is the grade of judgments that have none, and ",
+            " gives a grade to judgments without grades, but ",
             f"{judgments.role} has the column {judgments.mapping[RELEVANCE]!r}. "
             "Leave one of them out. (",
             Option("rel"),
-            " says from which grade on documents are relevant.)",
+            " sets the lowest relevant grade.)",
         )
     column = RELEVANCE
     while column in judgments.raw.collect_schema():

@@ -261,7 +261,7 @@ def restore(aside: Path, target: Path) -> None:
 
 
 def on_disk(path: Path) -> None:
-    """Flush a file, or the names in a folder, so that it survives a power loss."""
+    """Flush a file or a folder to disk, so that it survives a power loss."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -273,7 +273,7 @@ def on_disk(path: Path) -> None:
 
 
 def like_the_old(fresh: Path, old: Path) -> None:
-    """Copy the mode of the old files, and their owner if permitted."""
+    """Give the new files the mode of the old files, and their owner if permitted."""
     for new in (fresh, *fresh.rglob("*")):
         with suppress(OSError):
             status = (old / new.relative_to(fresh)).stat()
@@ -352,7 +352,7 @@ def check_target(
 ) -> tuple[Format, Path | Remote]:
     """Return the format and the place of an output file for judgments or a run.
 
-    A target that is a source, or is there already, is refused.
+    A target that is a source or already exists is refused.
     """
     if not isinstance(target, str | bytes | os.PathLike):
         raise OutputError(f"a file is written to a path, not to {shown(target)}.")
@@ -360,7 +360,7 @@ def check_target(
     refuse_inputs(target, sources)
     if path.exists() and not overwrite and not in_place(path):
         option = Option("overwrite", value=True)
-        raise OutputError(f"{target} is there already. Pass ", option, " to replace it.")
+        raise OutputError(f"{target} already exists. Pass ", option, " to replace it.")
     return form, path
 
 

@@ -77,7 +77,7 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
 
 
 def id_columns(names: Iterable[Any]) -> list[bool]:
-    """Return two Booleans: whether any name is one of a query column, and of a document column."""
+    """Return whether any name means a query column, and whether any means a document column."""
     plain = {plain_name(name) for name in names if isinstance(name, str)}
     return [bool(plain & known) for known in _NAMES]
 
@@ -120,7 +120,8 @@ def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
     queries = read_texts(keys, name, QUERY)
     if queries.n_unique() < len(queries):
         twice = queries.filter(queries.is_duplicated()).unique(maintain_order=True)
-        count = f"{len(twice):,} of its queries are there as different keys"
+        have = "has" if len(twice) == 1 else "have"
+        count = f"{number_of(len(twice), 'query')} {have} several keys"
         problem = f"{count}, e.g. {twice[0]!r} as a number and as text"
         raise UnreadableInputError(name, problem, "Give each query one key")
     return queries

@@ -139,9 +139,8 @@ def unweighted_error(count: int, queries: int, example: str | None) -> OptionErr
     """Return the error for queries without a weight."""
     return OptionError(
         f"{count:,} of {number_of(queries, 'evaluated query')} "
-        f"{'has' if count == 1 else 'have'} no weight, or one that is negative, not finite or "
-        f"above {LARGEST_WEIGHT:g}, e.g. query_id {example!r}. Give every judged query a weight "
-        "of at least 0."
+        f"{'has' if count == 1 else 'have'} no valid weight, e.g. query_id {example!r}. Give every "
+        f"judged query a weight from 0 to {LARGEST_WEIGHT:g}."
     )
 
 
@@ -207,7 +206,7 @@ def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
     if len(names) > _MOST_SLICES:
         raise OptionError(
             f"by={by!r} makes {len(names):,} slices, e.g. {names[0]!r}; "
-            f"{_MOST_SLICES:,} is the most. Group its values first."
+            f"at most {_MOST_SLICES:,} are allowed. Group its values first."
         )
     if names.is_duplicated().any():
         twice = f"{names.filter(names.is_duplicated()).min()!r} ({NO_VALUE!r} stands for null)"
@@ -250,7 +249,7 @@ def _check_options(
     weight: str | None,
     metrics: Sequence[Averaged],
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that exclude each other, and options that have no effect."""
     weighted = [metric.label for metric in metrics if metric.average == "weighted"]
     if weighted and (queries is None or weight is None):
         raise OptionError(
@@ -268,8 +267,8 @@ def _check_options(
     if weight is not None and not weighted:
         raise OptionError(
             Option("weight"),
-            " has no effect: no metric is averaged by weight. "
-            "Write one as 'ndcg(average=weighted)@10', or leave ",
+            " has no effect: no metric is averaged by weight. Add average=weighted to a metric, as "
+            "in 'ndcg(average=weighted)@10', or leave ",
             Option("weight"),
             " out.",
         )

@@ -1,4 +1,4 @@
-"""Files and folders at an address, with the methods of a `Path`.
+"""Access files and folders at an address, with the methods of a `Path`.
 
 pyarrow lists, reads and writes the files: polars reads Parquet at an address, but cannot list or
 remove files. Both libraries get the same storage options, under the names that polars uses. A

@@ -72,7 +72,7 @@ def room_for(folder: Path) -> Iterator[None]:
         if any(sign in str(error) for sign in _NO_SPACE):
             raise OutputError(
                 f"no room for temporary files in {folder.parent}. "
-                "Make some, or point the environment variable TMPDIR to a larger disk."
+                "Free some space, or point the environment variable TMPDIR to a larger disk."
             ) from error
         raise
 

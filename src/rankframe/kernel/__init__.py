@@ -2,7 +2,9 @@
 
 All numpy code that works on the rows of judgments and runs is in this package. The package does not
 depend on metrics. The only policies that it applies are the order of documents and the handling of
-duplicates. Other packages use:
+duplicates.
+
+Other packages use:
 
 - `reading.read_batches`: read an input once, in batches of whole queries, whatever the order of its
   rows.

@@ -1,4 +1,4 @@
-"""Batches: rows of whole queries, where each row has a 64-bit hash key of query and document."""
+"""Define batches: rows of whole queries, each with a 64-bit hash key of query and document."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Compare two rankings: expressions over the pair frame, one row per document of either.
 
 X_d is the number of documents in the top d of both rankings. Rank-biased overlap and similar
-metrics are sums over depths d. Pairs of documents are compared by the scores, else the ranks, of
-both rankings: C of them are in the same order, D in opposite order.
+metrics are sums over depths d. Correlations compare pairs of documents by their scores in both
+rankings (without scores, by their ranks): C pairs are in the same order, D in opposite order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def rbo_weight(p: float, d: int, *, single: bool = False) -> float:
 
     The weights of all ranks add up to 1.
 
-    p: RBO's parameter, between 0 and 1: the larger, the less the top weighs.
+    p: RBO's parameter, between 0 and 1: a larger p gives the top ranks less weight.
     d: a depth, from 1.
     single: return the weight of rank d alone.
 
@@ -79,7 +79,7 @@ def rbo_p(weight: float, d: int) -> float:
     check_between("weight", weight, 0, 1)
     low, high = 0.0, 1.0
     while (middle := (low + high) / 2) not in (low, high):
-        # The larger p, the less the top weighs.
+        # A larger p gives the top ranks less weight.
         low, high = (middle, high) if rbo_weight(middle, d) > weight else (low, middle)
     return middle
 
@@ -143,8 +143,9 @@ def average_overlap(k: int | None = None, *, weights: Sequence[float] | None = N
 
     > Σ over d ≤ k of w_d X_d / d, ÷ Σ over d ≤ k of w_d (w_d = 1 unless given)
 
-    Without k, down to the end of the shorter ranking. `weights`: a weight for each depth from 1 on,
-    for a weighted mean, `sim(weights=[3, 2, 1])` (Webber's SIM). Deeper depths do not count.
+    Without k, the average is over depths down to the end of the shorter ranking. `weights` gives
+    each depth a weight, from depth 1 on: `sim(weights=[3, 2, 1])` (Webber's SIM). Depths without a
+    weight do not count.
 
     >>> a, b = {"q": {"x": 3, "y": 2}}, {"q": {"y": 3, "x": 2}}
     >>> rf.agree(a, b, "average_overlap@2")["average_overlap@2"]
@@ -184,7 +185,7 @@ def _checked_depth(k: int) -> int:
 def _over_depths(ties: RboTies, weight: pl.Expr, weights: NDArray[np.float64]) -> pl.Expr:
     """Sum agreement(d) · weight(d) over as many depths as there are weights.
 
-    `weight` is the weight of a row. Beyond the rankings nothing new is shared.
+    `weight` is the weight of a row. Beyond the ends of the rankings, no more documents are shared.
     """
     k = len(weights)
     inside = (_DEPTH <= _LONGER) & (k >= _DEPTH)
@@ -216,20 +217,20 @@ def rbo(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Va
     > at k: (1−p) Σ over d ≤ k of p^(d−1) X_d / d; else rbo_ext
 
     p is the probability that a reader goes on to the next depth. The top 10 have 97% of the weight
-    with p = 0.8, 86% with 0.9 and 67% with 0.95: see `rf.rbo_weight(p, d)` and, for the p that
-    gives a weight, `rf.rbo_p(weight, d)`.
+    with p = 0.8, 86% with 0.9 and 67% with 0.95. `rf.rbo_weight(p, d)` computes such weights, and
+    `rf.rbo_p(weight, d)` the p for a given weight.
 
-    Without k, this is `rbo_ext`: after the ends of the lists, agreement is assumed to go on as
-    before. With k, the sum ends at depth k and is a lower bound: even identical lists have less
-    than 1 (`rbo_ext@k` extrapolates instead). Whatever follows after the ends of the lists, or
-    after depth k, the value is at least `rbo_min` and at most `rbo_min` + `rbo_res`.
+    Without k, this is `rbo_ext`: beyond the ends of the lists, agreement is assumed to stay as it
+    is at the end. With k, the sum ends at depth k and is a lower bound: even identical lists score
+    less than 1 (`rbo_ext@k` extrapolates instead). Whatever documents follow beyond the ends of the
+    lists, or beyond depth k, the value is at least `rbo_min` and at most `rbo_min` + `rbo_res`.
 
     `ties`: "broken" orders documents with equal scores as in a run. "w", "a" and "b" are the
     variants of Corsi and Urbano (2024). With "w", tied documents share a rank, as in sports. With
-    "a", each counts in part, by how far a depth reaches into the tie. "b" corrects "a" for the
-    information that ties lose, and is never less. "mean" is the mean over all orders of the ties;
-    it equals "a" where lists are equally long. Below the end of a shorter list, "a" also counts the
-    documents to come in part.
+    "a", if a depth ends within a tie, each tied document counts in part. "b" corrects "a" for the
+    information that ties lose, and is never less than "a". "mean" is the mean over all orders of
+    tied documents; it equals "a" if the lists are equally long. Beyond the end of a shorter list,
+    "a" also counts tied documents that are still unseen in part.
 
     >>> lists = {"q": {"x": 3, "y": 2, "z": 1}}
     >>> round(rf.agree(lists, lists, "rbo(p=0.8)")["rbo(p=0.8)"], 12)
@@ -248,7 +249,7 @@ def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
     > Webber et al. (2010), eq. 32; at k: rbo@k + p^k X_k / k where both lists reach k
 
-    Agreement is assumed to go on as before. `p` and `ties` as in rbo.
+    Agreement is assumed to stay as it is there. `p` and `ties` are explained at rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_ext")["rbo_ext"], 10)
@@ -261,7 +262,7 @@ def rbo_ext(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 
 def _extrapolated(k: int | None, p: float, ties: RboTies) -> pl.Expr:
-    """Compute rank-biased overlap, assuming that agreement goes on after the end as before."""
+    """Compute rank-biased overlap, assuming that agreement stays as it is at the end."""
     unseen = ColumnRequest("unseen", ties=_UNSEEN[ties]).expr
     inside, at_end = _end(k) >= _DEPTH, _end(k) == _DEPTH
     at_shortest = total(where(_DEPTH == _SHORTER, _agreement(ties)))
@@ -296,11 +297,11 @@ def _tail(inside: pl.Expr, p: float) -> pl.Expr:
 
 @registered()
 def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Compute the least rank-biased overlap over all possible continuations of the lists.
+    """Compute the least possible rank-biased overlap, whatever documents would continue the lists.
 
     > (1−p)/p · [Σ over d ≤ l of p^d X_d / d + X_l (ln 1/(1−p) − Σ over d ≤ l of p^d / d)]
 
-    At k, the least over all continuations after depth k. `p` and `ties` as in rbo.
+    With k, the documents after depth k may be any documents. `p` and `ties` are explained at rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_min")["rbo_min"], 10)
@@ -313,11 +314,12 @@ def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 @registered(higher_is_better=False)
 def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Compute how much rank-biased overlap can grow by documents after the ends of the lists.
+    """Compute the largest minus the least possible rank-biased overlap of continued lists.
 
     > Webber et al. (2010), eq. 30: the largest rank-biased overlap less the least
 
-    At k, by documents after depth k; ties="mean" is refused then. `p` and `ties` as in rbo.
+    With k, the documents after depth k may be any documents, and ties="mean" is refused. `p` and
+    `ties` are explained at rbo.
 
     >>> a, b = ({"q": {doc: -i for i, doc in enumerate(docs)}} for docs in ("abcdefg", "acbdehi"))
     >>> round(rf.agree(a, b, "rbo_res")["rbo_res"], 10)
@@ -330,7 +332,8 @@ def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
         )
     unseen = ColumnRequest("unseen_most", ties=_UNSEEN[ties], k=k).expr
     largest = total(unseen * power(p, _DEPTH))
-    # As deep as there are documents, both rankings may hold all of them: from there on 1.
+    # At a depth equal to the number of documents, both rankings may hold all of them: from there
+    # on, the agreement can be 1.
     documents = of_query("n_a") + of_query("n_b") - of_query("n_shared")
     rest = _in_common_at_end(ties, k) * _tail(pl.lit(value=True), p)
     return (1 - p) / p * (largest - rest) + power(p, documents)
@@ -360,13 +363,13 @@ def _share(above: pl.Expr, below: pl.Expr) -> pl.Expr:
 
 @registered(synonyms=("kendall", "tau", "kendalltau"), bounds=(-1.0, 1.0))
 def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") -> Value:
-    """Compute Kendall's τ: pairs of documents in the same order, less pairs in opposite order.
+    """Compute Kendall's τ: document pairs in the same order minus pairs in opposite order.
 
     > (C − D) / √(pairs untied in a · pairs untied in b); a: / n(n−1)/2; c: · 2m/(n²(m−1))
 
     `variant`: "b" corrects for ties on both sides, "a" does not, "c" is for scales of different
     length. Only documents that both rankings have (at k: in their top k) are compared. Undefined
-    for fewer than 2 of them, or where all are tied.
+    for fewer than 2 such documents, or if they are all tied.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"x": 3, "z": 2, "y": 1}}
     >>> round(rf.agree(a, b, "kendall_tau")["kendall_tau"], 6)
@@ -389,11 +392,11 @@ def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") 
 def tau_ap(k: int | None = None) -> Value:
     """Compute τ_AP (Yilmaz et al. 2008): Kendall's τ in which mistakes near the top weigh more.
 
-    > 2/(n−1) · Σ over i ≥ 2 of C(i)/(i−1) − 1, walking b
+    > 2/(n−1) · Σ over ranks i ≥ 2 of b of C(i)/(i−1) − 1
 
-    C(i) counts the documents above rank i of b, the second ranking, that are above the same
-    document in a, the reference. Not symmetric. Ties are broken as in a run. Undefined for fewer
-    than 2 documents that both rankings have.
+    a, the first ranking, is the reference. For the document at rank i of b, C(i) is the number of
+    documents that are above it in both rankings. τ_AP is not symmetric. Ties are broken as in a
+    run. Undefined for fewer than 2 documents that both rankings have.
 
     >>> a, b = {"q": {"x": 3, "y": 2, "z": 1}}, {"q": {"x": 3, "z": 2, "y": 1}}
     >>> rf.agree(a, b, "tau_ap")["tau_ap"]
@@ -454,8 +457,8 @@ def ndpm(k: int | None = None) -> Value:
     > (2 · contradicted + tied only in b) / (2 · pairs untied in a)
 
     The first ranking (or the judgments) is the reference; the second is the system. A pair that the
-    system ties costs half as much as one that it contradicts. 1 is the reversed order. Undefined
-    if the reference ties all pairs.
+    system ties costs half as much as a pair that it reverses. A value of 1 means the reversed
+    order. Undefined if the reference ties all pairs.
 
     >>> truth = {"q": {"v": 5, "w": 4, "x": 4, "y": 2, "z": 1}}
     >>> system = {"q": {"v": 3, "w": 4, "x": 2, "y": 2, "z": 1}}
@@ -468,13 +471,13 @@ def ndpm(k: int | None = None) -> Value:
 
 @registered(average="micro")
 def fcp(k: int | None = None, *, ties: Literal["half", "discordant", "ignore"] = "half") -> Value:
-    """Compute the fraction of concordant pairs, which the system orders rightly (FCP).
+    """Compute the fraction of concordant pairs (FCP): pairs that the system orders rightly.
 
-    > concordant / comparable pairs, those untied in a
+    > concordant / comparable pairs (not tied in a)
 
     After Koren and Sill (2013). The first ranking (or the judgments) is the reference. `ties`: a
-    pair that only the system ties counts "half", as "discordant", or not at all ("ignore"). The
-    summary divides the sums over all queries by default.
+    pair that only the system ties counts "half", as "discordant", or not at all ("ignore"). By
+    default, the average over queries is the ratio of the sums over all queries.
 
     >>> truth = {"q": {"v": 5, "w": 4, "x": 4, "y": 2, "z": 1}}
     >>> system = {"q": {"v": 3, "w": 4, "x": 2, "y": 2, "z": 1}}

@@ -1,8 +1,7 @@
-"""Measure what all lists together retrieve of the catalogue: expressions over the documents frame.
+"""Measure which documents of the catalogue all lists together retrieve, and how often.
 
 x(d) is the number of lists that have document d in their top k; U is the number of lists that are
-not empty. These metrics are no averages over queries: they are computed from counts of documents,
-which add up over batches.
+not empty. These metrics are not averages over queries: they are computed from counts per document.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ def coverage(k: int | None = None, *, count: bool = False) -> Value:
 
     > documents retrieved / documents in the catalogue
 
-    The catalogue is `catalogue`, else `items`, else the documents of `train`; documents that are
-    not in it do not count. `count`: the number of retrieved documents, in the catalogue or not.
+    The catalogue is `catalogue` or, without it, `items` or, without both, the documents of `train`.
+    Documents outside the catalogue do not count. `count=true` returns the number of retrieved
+    documents instead, in the catalogue or not.
 
     >>> documents.select(coverage(k=2)).item(), documents.select(coverage(k=2, count=True)).item()
     (0.5, 3.0)
@@ -54,8 +54,8 @@ def gini(k: int | None = None, *, over: Literal["catalogue", "retrieved"] = "cat
 
     > Σ (2j − n − 1) x_(j) / (n Σ x), x ascending
 
-    By default, n counts the documents of the catalogue; a document that is in no list counts with 0
-    (LensKit). over="retrieved": n counts the documents that are in at least one list, and n − 1
+    By default, n is the number of documents in the catalogue; a document in no list has x = 0
+    (LensKit). With over="retrieved", n is the number of documents in at least one list, and n − 1
     replaces n in the divisor (Evidently).
 
     >>> documents.select(gini(k=2)).item()
@@ -82,13 +82,13 @@ def entropy(k: int | None = None) -> Value:
     """
     x = counted(k).filter(counted(k) > 0).sort()
     share = x / x.sum()
-    # Rounding may leave less than nothing where one document is all.
+    # If one document has all retrievals, rounding may give a number slightly below 0.
     return pl.when(x.len() > 0).then((-(share * share.log(2)).sum()).clip(lower_bound=0))
 
 
 @registered(synonyms=("personalization",))
 def personalisation(k: int) -> Value:
-    """Compute how much the lists of two queries differ: 1 less the mean overlap of the top k.
+    """Compute how much the lists of two queries differ: 1 minus the mean overlap of the top k.
 
     > 1 − Σ x(x − 1) / (k U (U − 1))
 
@@ -116,8 +116,8 @@ def exposure_gap(
     The Jensen–Shannon distance (base 2: 0 for equal shares, 1 for disjoint ones) compares the
     shares of exposure over all lists with the shares of the documents in the catalogue, or of the
     interactions in `train` (target="train"). A document with several values counts for each in
-    equal parts; a document without a value does not count. Undefined where no document of the
-    catalogue, or none that is retrieved, has a value.
+    equal parts; a document without a value does not count. Undefined if no document of the
+    catalogue has a value, or if no retrieved document has a value.
 
     >>> items = pl.DataFrame({"doc_id": ["a", "b", "c", "d"], "genre": ["x", "x", "y", "y"]})
     >>> run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"b": 2.0, "a": 1.0}}
@@ -128,7 +128,7 @@ def exposure_gap(
     target_shares = _shares(pl.col("documents" if target == "catalogue" else "interactions"))
     middle = (shown + target_shares) / 2
     twice = _divergence(shown, middle) + _divergence(target_shares, middle)
-    # Rounding leaves something where nothing is, of which the root is much more.
+    # Rounding can turn 0 into a tiny number, whose square root is much larger.
     distance = pl.when(twice > 1e-14).then((twice / 2).clip(0, 1).sqrt()).otherwise(0.0)
     return pl.when(twice.is_finite() & (pl.len() > 0)).then(distance)  # there are values
 

@@ -55,7 +55,7 @@ def gain_of(grade: pl.Expr, gain: Gain, min_grade: float | None = None) -> pl.Ex
         gained = power(2, grade.clip(lower_bound=0)) - 1
     else:
         grades, gains = _gain_steps(gain)
-        # A grade without a gain must not pass unnoticed: NaN spoils the value.
+        # A grade that the mapping lacks must not go unnoticed: the value of the query becomes NaN.
         mapped = grade.replace_strict(grades, gains, default=math.nan, return_dtype=pl.Float64)
         gained = pl.when(grade <= 0).then(0.0).otherwise(mapped)
     return gained if min_grade is None else where(grade >= min_grade, gained)
@@ -77,7 +77,7 @@ def _gain_steps(gain: Mapping[float, float]) -> tuple[list[float], list[float]]:
 def discounted(
     gain: pl.Expr, rank: str, discount: Discount | None = "log2", base: float | None = None
 ) -> pl.Expr:
-    """Divide a gain by the discount of its rank, if there is one."""
+    """Divide a gain by the discount of its rank; without a discount, return the gain."""
     if discount is None:
         return gain
     place = pl.col(rank)
@@ -109,7 +109,7 @@ def cg(k: int | None = None, *, gain: Gain = "linear", min_grade: float | None =
 
     > Σ over i ≤ k of g_i
 
-    `gain` and `min_grade` as in dcg.
+    `gain` and `min_grade` are explained at dcg.
 
     >>> frame.select(cg(k=3)).item()
     4.0
@@ -125,11 +125,12 @@ def ncg(
     ideal: Literal["all", "retrieved"] = "all",
     min_grade: float | None = None,
 ) -> Value:
-    """Compute cumulative gain as a share of the best possible one; order in the top k is ignored.
+    """Compute cumulative gain as a share of its value for the ideal list; order has no effect.
 
     > cg@k ÷ cg@k of the ideal list
 
-    As ndcg, without a discount; with binary grades it is relative_precision. 0 if the ideal is 0.
+    This is ndcg without a discount; with binary grades it equals relative_precision. 0 if the ideal
+    list gains 0.
 
     >>> frame.select(ncg(k=3)).item()
     0.8
@@ -154,9 +155,9 @@ def dcg(
     > Σ over i ≤ k of gain(g_i) / log2(i + 1)
 
     `gain`: "linear" (the grade itself), "exp2" (2^g − 1, after Burges) or a mapping {grade: gain}.
-    `discount`: "log2" is log2(i + 1); "ln" is ln(i + 1), with which dcg is log2(e) = 1.4427 times
-    as large; "jarvelin" is 1 down to the rank `base` (default 2), then log_base(i).
-    `min_grade`: lower grades gain nothing.
+    `discount`, the divisor at rank i: "log2" is log2(i + 1); "ln" is ln(i + 1), which makes dcg
+    log2(e) = 1.4427 times as large; "jarvelin" is 1 down to the rank `base` (default 2), and
+    log_base(i) below. `min_grade`: grades below it gain nothing.
 
     >>> frame.select(dcg(k=3)).item()
     3.5
@@ -197,9 +198,10 @@ def ndcg(
 
     > dcg@k ÷ dcg@k of the ideal list
 
-    The ideal list holds all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
-    ranx; `ideal="retrieved"` sorts only what the run returned. 0 if the ideal is 0. The other
-    parameters are explained at dcg; ranx's `ndcg_burges` is gain="exp2", its `-l2` is min_grade=2.
+    The ideal list has all judged documents by grade, cut at k, as in trec_eval's `ndcg_cut` and
+    ranx; with `ideal="retrieved"`, it has only retrieved documents. 0 if the ideal list gains 0.
+    The other parameters are explained at dcg. ranx's `ndcg_burges` is gain="exp2", and ranx's `-l2`
+    is min_grade=2.
 
     "log2" and "ln" give the same nDCG, as the base of the logarithm cancels, whatever the gain.
     With "jarvelin" it does not cancel: `base` is the rank down to which nothing is discounted.
@@ -228,7 +230,7 @@ def err(k: int | None = None, *, max_grade: float | None = None) -> Value:
 
 @registered(exponential=True)
 def nerr(k: int | None = None, *, max_grade: float | None = None) -> Value:
-    """Compute expected reciprocal rank as a share of the best possible one.
+    """Compute expected reciprocal rank as a share of its value for the ideal list.
 
     > err@k ÷ err@k of the ideal list
 
@@ -241,7 +243,7 @@ def nerr(k: int | None = None, *, max_grade: float | None = None) -> Value:
 def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
     """Compute expected reciprocal rank, in the order of a column of ranks."""
     satisfied = gain_of(pl.col(RELEVANCE), "exp2") / power(2, largest_grade(max_grade))
-    # Rows come by rank, unretrieved ones last, so those above are the ones before.
+    # Rows are sorted by rank, with unretrieved documents last: the rows before have better ranks.
     by_rank = (lambda e: e) if rank == RANK else (lambda e: e.sort_by(rank))
     unsatisfied = (1 - by_rank(satisfied)).cum_prod().shift(1, fill_value=1.0)
     place = by_rank(pl.col(rank))
@@ -251,12 +253,13 @@ def _err(rank: str, k: int | None, max_grade: float | None) -> pl.Expr:
 
 @registered(average="micro")
 def r_score(*, half_life: float = 5.0, neutral: float = 0.0) -> Value:
-    """Compute half-life utility (Breese): ratings above neutral, halved every few ranks.
+    """Compute half-life utility (Breese): ratings above neutral, with weights that fall by rank.
 
     > Σ max(g_i − d, 0) / 2^((i − 1)/(α − 1)) ÷ this sum for the ideal list
 
-    α is `half_life` (> 1), d is `neutral`. The summary is Σ utilities / Σ best utilities over all
-    queries, as Breese defined it; `average=macro` gives the mean of the queries' ratios.
+    α is `half_life` (> 1), the rank whose weight is half of the first rank's; d is `neutral`. The
+    average over queries is Σ utilities / Σ best utilities, as Breese defined it; `average=macro`
+    gives the mean of the queries' ratios.
 
     >>> round(frame.select(r_score()).item(), 6)
     0.815106
@@ -285,14 +288,15 @@ def rbp(
 
     > (1 − p) Σ over relevant i of p^(i − 1)
 
-    Binary by default: relevant from grade `rel` on. With `gain` "linear" or "exp2", every grade
-    above 0 counts, scaled to [0, 1] by the largest grade in the judgments (or `max_grade`).
+    By default, a document is relevant (grade of at least `rel`) or not, as Moffat and Zobel (2008)
+    define RBP. With `gain` "linear" or "exp2", every grade above 0 counts, scaled to [0, 1] by the
+    largest grade in the judgments (or `max_grade`).
 
-    This is RBP as Moffat and Zobel (2008) define it: a document is relevant or not, and p is 0.8.
-    The measure `rbp` of trec_eval is another one, here `trec_rbp`: it adds up grades, divides by
-    the largest grade of the query, and has p = 0.9. With the same p, the two are equal for queries
-    with a single grade above 0. By hand, for grades 2, 0, 1 at ranks 1 to 3 and p = 0.5: rbp is
-    0.5 · (1 + 0 + 0.25) = 0.625, and trec_rbp is 0.5 · (2 + 0 + 0.25) / 2 = 0.5625.
+    trec_eval's measure `rbp` is different; rankframe calls it `trec_rbp`. It adds up grades,
+    divides by the largest grade of the query, and has p = 0.9. With the same p, the two are equal
+    for queries with a single grade above 0. For example, for grades 2, 0, 1 at ranks 1 to 3 and
+    p = 0.5, rbp is 0.5 · (1 + 0 + 0.25) = 0.625, and trec_rbp is
+    0.5 · (2 + 0 + 0.25) / 2 = 0.5625.
 
     >>> round(frame.select(rbp(p=0.5)).item(), 6)
     0.625
@@ -340,9 +344,9 @@ def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) 
 
     > Σ over i ≤ k of gain(g_i) / log2(i + 1), ÷ Σ over i ≤ k of gain(gmax) / log2(i + 1)
 
-    The divisor is equal for all queries, so that queries with few good documents cannot reach 1, as
-    they can in ndcg. `gain` as in dcg. gmax is the largest grade in the judgments, or `max_grade`.
-    Without a cutoff, k is 10. 0 if gmax gains nothing.
+    The divisor is equal for all queries. Queries with few good documents therefore cannot reach 1;
+    with ndcg they can. `gain` is explained at dcg. gmax is the largest grade in the judgments, or
+    `max_grade`. Without a cutoff, k is 10. 0 if gmax gains nothing.
 
     >>> round(frame.select(sdcg(k=3)).item(), 6)
     0.547492
@@ -351,7 +355,7 @@ def sdcg(k: int = 10, *, gain: Gain = "linear", max_grade: float | None = None) 
     ranks = math.fsum(1 / np.log2(np.arange(2, k + 2)))
     gained = _dcg(RANK, k, gain, None, "log2")
     best = largest(gain_of(largest_grade(max_grade), gain) * ranks)
-    # Both are sums with rounding errors of their own.
+    # Rounding errors of the two sums differ: limit the ratio to 1.
     return Ratio(pl.min_horizontal(gained, best), best)
 
 
@@ -364,11 +368,11 @@ def compat(*, p: float = 0.95, normalised: bool = True, rel: float | None = None
     > Σ over i ≤ D of p^(i − 1) X_i / i, ÷ this sum for the ideal list; X_i = documents in the top i
       of both lists, D = max(n, R)
 
-    The ideal list holds the relevant documents by grade, and documents of equal grade in the order
-    of the run. Grades may express preferences, of which the top matters most. p is the probability
-    that a reader goes on to the next rank. `normalised=false` divides by Σ p^(i − 1) instead, so
-    that a short ideal list cannot reach 1. 0 where nothing is relevant. Agrees with ir_measures'
-    `Compat`.
+    The ideal list has the relevant documents by grade, and documents of equal grade in the order of
+    the run. Only the order of the grades matters, so grades may stand for preferences. p is the
+    probability that a reader goes on to the next rank. `normalised=false` divides by Σ p^(i − 1)
+    instead, so that queries with a short ideal list cannot reach 1. Queries without relevant
+    documents score 0. Agrees with ir_measures' `Compat`.
 
     >>> round(frame.select(compat(p=0.8)).item(), 6)
     0.737488

@@ -1,4 +1,4 @@
-"""Count sets of documents: the relevant ones in the top k, the retrieved, the judged."""
+"""Count relevant, retrieved and judged documents, in the top k or in the whole list."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def precision(
 
     > found(k) / k
 
-    The divisor is k also if the list is shorter, as in trec_eval; `denominator="retrieved"` divides
-    by min(k, n) instead. Without k, n divides, and an empty list has 0.
+    The divisor is k even if the list is shorter, as in trec_eval; `denominator="retrieved"` divides
+    by min(k, n) instead. Without k, the divisor is n, and an empty list scores 0.
 
     >>> frame.select(precision(k=4)).item()
     0.5
@@ -81,7 +81,7 @@ def recall(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > found(k) / R
 
-    0 where nothing is relevant. Agrees with trec_eval's `recall_k`.
+    Queries without relevant documents score 0. Agrees with trec_eval's `recall_k`.
 
     >>> round(frame.select(recall(k=3)).item(), 6)
     0.666667
@@ -95,7 +95,7 @@ def f1(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > 2·P·R / (P + R) = 2·found(k) / (k + R)
 
-    0 where both are 0. The summary is the mean of the queries' values, as in ranx.
+    0 if both are 0. The average over queries is the mean of the queries' values, as in ranx.
 
     >>> round(frame.select(f1(k=3)).item(), 6)
     0.666667
@@ -129,8 +129,8 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> Value:
 
     > found(c) / c, c = ⌊m·R + 0.9⌋ (R itself for m = 1)
 
-    A perfect list has all relevant documents in its top R. `multiple`: m, a factor of that depth.
-    Agrees with trec_eval's `Rprec` and `Rprec_mult`.
+    A perfect list has all relevant documents in its top R. `multiple`, m in the formula, multiplies
+    this depth. Agrees with trec_eval's `Rprec` and `Rprec_mult`.
 
     >>> round(frame.select(r_precision()).item(), 6)
     0.666667
@@ -148,11 +148,11 @@ def r_precision(*, multiple: float = 1.0, rel: float | None = None) -> Value:
 
 @registered(synonyms=("relative_p", "set_relative_p"), monotone=True)
 def relative_precision(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Compute the relevant documents in the top k as a share of the most that could be there.
+    """Compute precision at k as a share of the best possible precision at k.
 
     > found(k) / min(k, R)
 
-    Agrees with trec_eval's `relative_P_k`; without k with `set_relative_P`.
+    Agrees with trec_eval's `relative_P_k` or, without k, with its `set_relative_P`.
 
     >>> frame.select(relative_precision(k=1)).item()
     1.0
@@ -167,8 +167,7 @@ def fall_out(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > non-relevant in the top k / non-relevant retrieved
 
-    Unjudged documents are non-relevant. Undefined (null) where all retrieved
-    documents are relevant.
+    Unjudged documents are non-relevant. Undefined (null) if all retrieved documents are relevant.
 
     >>> frame.select(fall_out(k=3)).item()
     0.5
@@ -251,8 +250,8 @@ def unjudged(k: int | None = None) -> Value:
 
     > 1 − judged@k
 
-    Known as `hole@k`. A document is judged if this query has a judgment of it. (For BEIR's own
-    function, a judgment of any query is enough.)
+    Also known as `hole@k`. A document is judged if it has a judgment for this query. (In BEIR's own
+    function, a judgment for any query is enough.)
 
     >>> frame.select(unjudged(k=4)).item()
     0.25
@@ -267,7 +266,7 @@ def unjudged(k: int | None = None) -> Value:
     average="sum",
 )
 def num_retrieved() -> Value:
-    """Count the documents that the run returned; the summary is the sum.
+    """Count the documents that the run returned, summed over queries.
 
     > n
 
@@ -279,7 +278,7 @@ def num_retrieved() -> Value:
 
 @counted(synonyms=("num_rel", "numrel"), bounds=(0.0, None), average="sum", monotone=True)
 def num_relevant(*, rel: float | None = None) -> Value:
-    """Count the relevant documents in the judgments; the summary is the sum.
+    """Count the relevant documents in the judgments, summed over queries.
 
     > R
 
@@ -291,7 +290,7 @@ def num_relevant(*, rel: float | None = None) -> Value:
 
 @counted(synonyms=("num_rel_ret", "numrelret"), bounds=(0.0, None), average="sum", monotone=True)
 def num_relevant_retrieved(*, rel: float | None = None) -> Value:
-    """Count the relevant documents that the run returned; the summary is the sum.
+    """Count the relevant documents that the run returned, summed over queries.
 
     > found(n)
 

@@ -30,7 +30,7 @@ _LARGEST, _EXACT = (1 << 63) - 1, 1 << 53
 # In the order in which the reference shows them.
 Family = Literal[
     "Hits in the top k",
-    "Order of the relevant",
+    "Order of relevant documents",
     "Graded gain",
     "Subtopics and facts",
     "trec_eval's experiments",

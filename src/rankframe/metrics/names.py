@@ -44,8 +44,10 @@ _ELSEWHERE = {
     "subtopic": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "judged": "compares a run with judgments: see rf.evaluate, or `rankframe evaluate`.",
     "retrieved": "is about retrieved documents: see rf.evaluate, rf.compare, rf.gate, rf.report.",
-    "documents": "looks at documents over all queries: see rf.evaluate and rf.compare.",
-    "gap": "has no values per query, being between slices: see rf.evaluate and rf.compare.",
+    "documents": "has no values per query, because it counts documents over all queries: "
+    "use it with rf.evaluate or rf.compare.",
+    "gap": "has no values per query, because a gap is between slices: use it with rf.evaluate or "
+    "rf.compare.",
 }
 
 _LEVEL = re.compile(r"(?P<rest>.+)-l(?P<level>\d+(\.\d+)?)")
@@ -104,11 +106,11 @@ def resolve(
             raise MetricParameterError(f"{label} is a column of stored values: give a name.")
         if each.level is not None and not any_average:
             raise MetricParameterError(
-                f"{label}: average={each.average} is no mean, and here means are compared. "
-                "Only evaluate and agree take it."
+                f"{label}: average={each.average} is not a mean, and this function compares means. "
+                "Use it with evaluate or agree."
             )
         if label in labels:
-            raise MetricParameterError(f"metric {label} is asked for more than once.")
+            raise MetricParameterError(f"metric {label} is named more than once.")
         labels.add(label)
     return resolved
 
@@ -135,9 +137,9 @@ def metric(
         (`rf.retrieved`), or "documents", for one number over all queries (default: the first of
         these frames that has all columns).
 
-    An expression with a name is a metric too, without `rf.metric`; its higher values are better.
-    What a metric function returns, such as `rf.ndcg(k=10)`, has a name ("ndcg@10"), and is that
-    metric, under any name: its direction, average and frame are those of the metric.
+    An expression with a name is a metric even without `rf.metric`; higher values are then better.
+    Expressions of metric functions, such as `rf.ndcg(k=10)`, have a name ("ndcg@10"). Under any
+    other name, they keep the direction, the average and the frame of the metric.
 
     >>> first = rf.metric(pl.col("rank").min(), "first_rank", higher_is_better=False)
     >>> before, after = {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}
@@ -170,7 +172,9 @@ def metric(
         )  # fmt: skip
     if higher_is_better not in (None, registered.higher_is_better):
         way = "lower" if higher_is_better else "higher"
-        raise MetricParameterError(f"{label!r} is a metric that is better where it is {way}.")
+        raise MetricParameterError(
+            f"higher_is_better={higher_is_better}: {way} values of the metric {label!r} are better."
+        )
     if frame not in (None, registered.frame):
         raise MetricParameterError(
             f"{label!r} looks at the {registered.frame} frame, not at frame={frame!r}."
@@ -187,23 +191,25 @@ def _label_of(expression: pl.Expr, name: str | None) -> str:
         with suppress(pl.exceptions.PolarsError):  # it has none
             label = expression.meta.output_name()
     if not label:
-        raise MetricParameterError('an expression needs a name of its own: .alias("...").')
+        raise MetricParameterError('an expression needs a name: .alias("...").')
     if expression.meta.has_multiple_outputs():
         raise MetricParameterError(
             f"expression {label!r} stands for several columns. Give one expression for each."
         )
     if name is None and _without_alias(expression) is None:
         raise MetricParameterError(
-            f'an expression needs a name of its own: .alias("..."). {shorten(label)!r}, which '
-            "polars calls it, is the name of its first part."
+            f'an expression needs its own name: .alias("..."). polars would call it '
+            f"{shorten(label)!r}, like its first part."
         )
     refuse_long_name(label)
     if is_pattern(label):
         raise MetricParameterError(
-            f"{label!r} is a pattern of names: give the expression another name."
+            f"polars would read the name {label!r} as a pattern: give the expression another name."
         )
     if label == QUERY:
-        raise MetricParameterError(f"{QUERY!r} is the key: give the expression another name.")
+        raise MetricParameterError(
+            f"{QUERY!r} is the name of the query column: give the expression another name."
+        )
     return label
 
 
@@ -220,7 +226,7 @@ def _find_registered(expression: pl.Expr | None) -> Metric | None:
     """Return the metric whose function returned an expression, which is named accordingly."""
     if expression is None:
         return None
-    with suppress(RankframeError, ValueError, pl.exceptions.PolarsError):  # a name of no metric
+    with suppress(RankframeError, ValueError, pl.exceptions.PolarsError):  # not a metric's name
         (named,) = parse(expression.meta.output_name())
         definition = named.definition
         if definition is not None and definition.function(**named.params).meta.eq(expression):
@@ -325,7 +331,7 @@ def _parse_gap(inside: str, text: str) -> list[Metric]:
             raise MetricParameterError(f"{text!r}: {each.label!r} {why}, so it has no gap.")
         if each.level is not None:
             raise MetricParameterError(
-                f"{text!r}: average={each.average} is no mean, and a gap is one between means."
+                f"{text!r}: average={each.average} is not a mean, and a gap is between means."
             )
         gap = Gap(each, by, cast("GapKind", kind))
         label = text.replace(inner, each.label, 1)

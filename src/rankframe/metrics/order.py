@@ -28,7 +28,7 @@ from rankframe.metrics.parts import (
     within,
 )
 
-registered = partial(Registration, family="Order of the relevant")
+registered = partial(Registration, family="Order of relevant documents")
 
 _INFAP_EPSILON = 1e-5
 
@@ -68,7 +68,7 @@ def average_recall(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > mean over i = 1..k of recall@i
 
-    Without k, k is the length of the list. Past the end of a list, recall stays what it was.
+    Without k, k is the length of the list. Beyond the end of a list, recall keeps its last value.
 
     >>> round(frame.select(average_recall(k=2)).item(), 6)
     0.333333
@@ -99,9 +99,9 @@ def bpref(*, rel: float | None = None) -> Value:
 
     > (1/R) Σ over retrieved relevant of 1 − min(b, R)/min(N, R)
 
-    b counts the judged non-relevant documents above, N all of them; where b = 0, the term is 1. A
-    document with a negative grade counts as neither relevant nor non-relevant. Agrees with
-    trec_eval.
+    For each retrieved relevant document, b is the number of judged non-relevant documents above it;
+    if b = 0, its term is 1. A document with a negative grade counts as neither relevant nor
+    non-relevant. Agrees with trec_eval.
 
     >>> round(frame.select(bpref()).item(), 6)
     0.666667
@@ -123,8 +123,8 @@ def infap(*, rel: float | None = None) -> Value:
     > (1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)
 
     A document absent from the judgments was not pooled; a negative grade means pooled, but not
-    judged. rel and non count the judged documents above rank i; ε = 1e-5; rank 1 counts 1.
-    Agrees with trec_eval's `infAP`.
+    judged. rel and non are the numbers of documents above rank i that were judged relevant and
+    non-relevant; ε = 1e-5. A relevant document at rank 1 adds 1. Agrees with trec_eval's `infAP`.
 
     >>> round(frame.select(infap()).item(), 6)
     0.555554
@@ -165,7 +165,7 @@ def eleven_point(*, rel: float | None = None) -> Value:
     0.69697
     """
     points = [iprec(recall=i / 10, rel=rel) for i in range(11)]
-    # One by one: sum_horizontal adds in an order that depends on the number of threads.
+    # Add one after the other: the order of sum_horizontal depends on the number of threads.
     return reduce(add, points) / constant(11)
 
 
@@ -193,11 +193,12 @@ def _relevant_at(recall: float, rel: float | None) -> pl.Expr:
 
 @registered(bounds=(None, None))
 def yaap(*, rel: float | None = None) -> Value:
-    """Compute yet another average precision: its log-odds (Robertson), which average better.
+    """Compute the log-odds of average precision: "yet another average precision" (Robertson).
 
     > log((1 + s) / (1 + R − s)), s = Σ over relevant of found(i)/i
 
-    Any real number; 0 where nothing is relevant. As in trec_eval.
+    The value can be any real number. Queries without relevant documents score 0. Agrees with
+    trec_eval.
 
     >>> round(frame.select(yaap()).item(), 6)
     0.133531
@@ -212,8 +213,8 @@ def lag(*, missing: Literal["ignore", "end"] = "ignore", rel: float | None = Non
 
     > mean over retrieved relevant of i − found(i)
 
-    Undefined (null) where no relevant document was retrieved. `missing="end"` puts each relevant
-    document that was not retrieved behind the list, at n + 1, n + 2, …
+    Undefined (null) if no relevant document was retrieved. `missing="end"` appends the relevant
+    documents that were not retrieved to the list, at ranks n + 1, n + 2, …
 
     >>> frame.select(lag()).item()
     0.5
@@ -222,7 +223,7 @@ def lag(*, missing: Literal["ignore", "end"] = "ignore", rel: float | None = Non
     hits = sum_hits(None, rel)
     if missing == "ignore":
         return Ratio(lags, hits, empty=None)
-    # Each missing one has the same n − found(n) non-relevant documents above it.
+    # Each relevant document that was not retrieved has n − found(n) non-relevant ones above it.
     lost = relevant_count(rel) - hits
     return Ratio(lags + lost * (retrieved() - hits), relevant_count(rel), empty=None)
 
@@ -249,5 +250,6 @@ def auc(*, pool: bool = False, rel: float | None = None) -> Value:
         return Ratio(wins, hits * against, empty=None)
     ranks = sum_hits(None, rel, pl.col("tied_rank"))
     pairs = hits * (retrieved() - hits)
-    # Rank sum of the relevant, less what it is when they all come first: pairs the wrong way round.
+    # The rank sum of the relevant documents, minus its least value (all of them on top), is the
+    # number of pairs in the wrong order.
     return Ratio(pairs - (ranks - hits * (hits + 1) / 2), pairs, empty=None)

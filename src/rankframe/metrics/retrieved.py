@@ -1,8 +1,8 @@
 """Measure retrieved documents, judged or not: novelty, popularity, variety.
 
 `train` has earlier interactions of queries (users) with documents (items); `items` has attributes
-of documents. N queries are in `train`, and u(d) of them have document d. L = min(k, n) documents
-of each list count. Values are undefined for queries with an empty list.
+of documents. N is the number of queries in `train`, and u(d) the number of them that have document
+d. The first L = min(k, n) documents of a list count. Queries with an empty list have no value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankframe.metrics.parts import (
 )
 
 registered = partial(Registration, family="Retrieved documents", frame="retrieved")
-# The share of attention that a rank gets.
+# The exposure of a rank.
 _WORTH: Final = 1.0 / (pl.col(RANK) + 1).log(2)
 
 
@@ -66,15 +66,15 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
     > mean over the retrieved of −log2(u(d) / N)
 
     A document that is not in train counts as if one query had it. Needs `train`. Agrees with
-    RecTools' MeanInvUserFreq. `normalised`: the sum of −log2(u(d) / N) / log2 N over the top k,
-    divided by k (RePlay's Surprisal). There, a document that is not in train counts 1.
+    RecTools' MeanInvUserFreq. `normalised=true`: the sum of −log2(u(d) / N) / log2 N over the top
+    k, divided by k (RePlay's Surprisal), in which a document that is not in train adds 1.
 
     >>> retrieved.select(novelty(k=2)).item()
     1.5
     """
     if not normalised:
         return mean_of(k, surprise())
-    # The one query of a small train has everything.
+    # If train has a single query, log2 N is 0: divide by log2 2 instead.
     largest = pl.col("train_queries").clip(lower_bound=2).log(2)
     share = pl.when(pl.col("popularity") == 0).then(1.0).otherwise(surprise() / largest)
     return Ratio(among(k, share), places(k), empty=None)
@@ -90,8 +90,8 @@ def popularity(k: int | None = None) -> Value:
 
     > mean over the retrieved of u(d)
 
-    Lower is better: a high value means that a system retrieves what everybody has already. Needs
-    `train`. Agrees with RecTools' AvgRecPopularity.
+    Lower is better: a high value means that a system retrieves documents that most queries already
+    have. Needs `train`. Agrees with RecTools' AvgRecPopularity.
 
     >>> retrieved.select(popularity(k=2)).item()
     1.5
@@ -105,9 +105,9 @@ def long_tail(k: int | None = None, *, head: float = 0.8) -> Value:
 
     > share of the retrieved outside the head
 
-    The head is the most popular documents, which have the share `head` of all interactions in
-    train. Equally popular documents are all in the head or all outside. A document that is not in
-    train is outside. Needs `train`.
+    The head is the most popular documents, which together have the share `head` of all interactions
+    in train. Equally popular documents are either all in the head or all outside. A document that
+    is not in train is outside. Needs `train`.
 
     >>> retrieved.select(long_tail(k=3)).item()
     0.3333333333333333
@@ -143,10 +143,10 @@ def diversity(
 
     > distinct values among the retrieved / L
 
-    kind="entropy": −Σ p log2 p, p the share of a value. kind="pairs": the mean distance of two
-    documents, which is 1 if their values differ (ILD by category), or 1 less the share of values in
-    common (Jaccard) if documents have lists of values; a single document has 0. Documents without a
-    value are left out. RePlay's CategoricalDiversity divides by k, not by L.
+    kind="entropy": −Σ p log2 p, where p is the share of a value. kind="pairs": the mean distance of
+    two documents, which is 1 if their values differ (ILD by category), or 1 minus the share of
+    common values (Jaccard) if documents have lists of values; a single document scores 0. Documents
+    without a value are left out. RePlay's CategoricalDiversity divides by k, not by L.
 
     >>> values = diversity(k=3, by="genre"), diversity(k=3, by="genre", kind="pairs")
     >>> retrieved.select(values).row(0)
@@ -171,7 +171,7 @@ def ild(k: int | None = None, *, vector: str) -> Value:
     > mean over pairs of the retrieved of 1 − cosine
 
     `vector` is a column of `items` with a list of numbers. Documents without a vector, or with a
-    vector of length 0, are left out; a single document has 0.
+    vector of length 0, are left out; a single document scores 0.
 
     >>> retrieved.select(ild(k=3, vector="vector")).item()
     0.6666666666666666
@@ -199,14 +199,14 @@ def unexpectedness(k: int | None = None) -> Value:
 
 @registered(bounds=(0.0, None), higher_is_better=False)
 def calibration(k: int | None = None, *, by: str) -> Value:
-    """Compute how far the list's mix of an attribute is from the query's mix in `train` (Steck).
+    """Compute how an attribute's shares in a list differ from its shares in `train` (Steck).
 
     > Σ p ln(p / q̃), q̃ = .99 q + .01 p
 
     p are the shares of the values of an attribute of `items` in the query's rows of train, by
     count; q are their shares in the retrieved documents. A document with several values counts for
-    each in equal parts. 0: equal shares. Needs `train` and `items`; undefined where no document of
-    either has a value.
+    each in equal parts. 0 means equal shares. Needs `train` and `items`. Undefined if no document
+    of the list, or none of the query's documents in train, has a value.
 
     >>> round(retrieved.select(calibration(k=2, by="genre")).item(), 12)
     0.683196849707
@@ -216,12 +216,12 @@ def calibration(k: int | None = None, *, by: str) -> Value:
 
 @registered(average="micro")
 def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
-    """Compute the share of attention that documents with a value of an attribute get.
+    """Compute the share of exposure of the documents with a given value of an attribute.
 
     > Σ 1/log2(r + 1) of the group / Σ 1/log2(r + 1) of all
 
-    The document at rank r gets 1 / log2(r + 1). The summary divides the sums over all queries.
-    Undefined where no document of `items` has the value.
+    The document at rank r gets the exposure 1 / log2(r + 1). The average over queries is the ratio
+    of the sums over all queries. Undefined if no document of `items` has the value.
 
     >>> retrieved.select(exposure_share(k=2, by="genre", value="drama")).item()
     0.38685280723454163
@@ -233,14 +233,15 @@ def exposure_share(k: int | None = None, *, by: str, value: str) -> Value:
 
 @registered(bounds=(0.0, 1.0))
 def serendipity(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Compute how much higher relevant documents rank than their popularity would put them.
+    """Compute how much higher relevant documents rank than in a ranking by popularity.
 
     > mean over the retrieved of max(own − popular, 0) · relevant
 
     With C documents in the catalogue, own = (C + 1 − rank) / C and popular = (C + 1 − rank by
     popularity) / C. Equally popular documents share a rank; popular is 0 for a document that is not
-    in train. Needs judgments, `train`, and `items` unless train is the catalogue. Agrees with
-    RecTools' Serendipity, which counts queries without judgments as 0.
+    in train. Needs judgments and `train`, and `items` unless the documents of train are the
+    catalogue. Agrees with RecTools' Serendipity, except that RecTools scores queries without
+    judgments as 0.
 
     >>> retrieved.select(serendipity(k=3)).item()
     0.16666666666666666
@@ -256,7 +257,7 @@ def serendipity(k: int | None = None, *, rel: float | None = None) -> Value:
 def epc(
     k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
 ) -> Value:
-    """Compute expected popularity complement: relevant documents that few queries have.
+    """Compute expected popularity complement: how few queries have the relevant documents.
 
     > Σ rel · disc · (1 − u(d)/N) / Σ disc
 
@@ -272,7 +273,7 @@ def epc(
 def efd(
     k: int | None = None, *, discount: Literal["log2", "none"] = "log2", rel: float | None = None
 ) -> Value:
-    """Compute expected free discovery: relevant documents that are rare in `train`.
+    """Compute expected free discovery: how rare the relevant documents are in `train`.
 
     > Σ rel · disc · −log2(count(d)/Σ count) / Σ disc
 

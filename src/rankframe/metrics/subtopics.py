@@ -1,11 +1,11 @@
 """Measure how much of a query's subtopics, intents or facts a list covers.
 
 Judgments have a subtopic (the column `subtopic`). J is the number of subtopics with a relevant
-document, w_j their weights (1 unless judgments have weights), and W = Σ w_j. rel_j(i) is 1 if the
-document at rank i is relevant to subtopic j, and c_j(i) counts the documents above it that are. A
-subtopic is worth (1 − α) times as much each time that it was seen. The ideal list is greedy: the
-next document is always the one that is worth most, and of equal ones the one with the largest id,
-as in ndeval.
+document, w_j are their weights (1 unless judgments have weights), and W = Σ w_j. rel_j(i) is 1 if
+the document at rank i is relevant to subtopic j. c_j(i) is the number of documents above rank i
+that are relevant to subtopic j; each of them reduces the gain of the subtopic by the factor 1 − α.
+The ideal list is greedy: the next document is always the one with the largest gain and, among
+documents of equal gain, the one with the largest id, as in ndeval.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _novel(
 ) -> pl.Expr:
     """Sum w_j·rel_j(i)·(1 − α)^c_j(i) ÷ the discount of i over all j and i ≤ k.
 
-    `ideal`: for the ideal list instead of the run.
+    `ideal`: sum over the ideal list instead of the run.
     """
     check_between("alpha", alpha, 0, 1, closed=True)
     place, times = pl.col(RANK), ColumnRequest("above", rel=rel).expr
@@ -104,14 +104,14 @@ def _logarithm(place: pl.Expr) -> pl.Expr:
 
 
 def _patience(beta: float) -> Callable[[pl.Expr], pl.Expr]:
-    """Return the discount of a reader who goes on with probability β at every rank."""
+    """Return the discount for a reader who goes on to the next rank with probability β."""
     check_between("beta", beta, 0, 1)
     return lambda place: 1 / _shrunk(beta, place - 1)
 
 
 def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
-    """Return the gain of one subtopic, down to k, if all documents are about every subtopic."""
-    # Ranks that are worth less than 2^-60 of the first are lost in rounding.
+    """Return the gain of one subtopic down to k, if all documents are relevant to it."""
+    # Ranks whose gain is less than 2^-60 of the first rank's are lost in rounding.
     deepest = k if alpha in (0, 1) else int(np.ceil(-42 / np.log1p(-alpha)))
     if alpha == 1:
         return 1.0
@@ -127,12 +127,13 @@ def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
 def alpha_dcg(
     k: int | None = None, *, alpha: float = ALPHA, norm: Norm = "most", rel: float | None = None
 ) -> Value:
-    """Compute the discounted gain of subtopics, each worth less whenever it was seen before.
+    """Compute the discounted gain of subtopics, where repetitions of a subtopic gain less.
 
     > Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / log2(i + 1) ÷ W·Σ_{i≤k} (1 − α)^(i−1) / log2(i + 1)
 
-    The divisor is the sum for a list whose documents are all about every subtopic, as in ndeval
-    (which does not divide at k = 1). `norm="none"` gives the sum itself, with weights of mean 1.
+    The divisor is the sum for a list whose documents are all relevant to every subtopic, as in
+    ndeval (which does not divide at k = 1). `norm="none"` returns the sum without this divisor,
+    with weights scaled to a mean of 1.
 
     >>> round(subtopic.select(alpha_dcg(k=2, norm="none")).item(), 6)
     1.946395
@@ -149,7 +150,7 @@ def alpha_ndcg(k: int | None = None, *, alpha: float = ALPHA, rel: float | None 
 
     > alpha_dcg@k ÷ alpha_dcg@k of the greedy ideal list
 
-    The greedy list is not always the best one: values a little above 1 are possible.
+    The greedy list is not always the best possible list, so values a little above 1 can occur.
     Agrees with ndeval's `alpha-nDCG@k`.
 
     >>> round(subtopic.select(alpha_ndcg(k=4)).item(), 6)
@@ -172,9 +173,9 @@ def err_ia(
     > Σ_{i≤k} Σ_j w_j·rel_j(i)·(1 − α)^c_j(i) / i ÷ W·Σ_{i≤k} (1 − α)^(i−1) / i; with gain=exp2: Σ_j
       w_j·err_j@k ÷ W
 
-    The divisor is the sum for a list whose documents are all about every subtopic, as in ndeval
-    (which does not divide at k = 1); with `norm="none"`, it is W. `gain="exp2"` uses grades, after
-    Chapelle: the mean over subtopics of `err`, whatever alpha and norm.
+    The divisor is the sum for a list whose documents are all relevant to every subtopic, as in
+    ndeval (which does not divide at k = 1). With `norm="none"`, the divisor is W. `gain="exp2"`
+    uses grades, after Chapelle: the mean of `err` over subtopics; alpha and norm have no effect.
 
     >>> round(subtopic.select(err_ia(k=2, norm="none")).item(), 6)
     0.875
@@ -190,7 +191,7 @@ def err_ia(
 
 @registered(synonyms=("nerr-ia",), bounds=(0.0, None))
 def nerr_ia(k: int | None = None, *, alpha: float = ALPHA, rel: float | None = None) -> Value:
-    """Compute intent-aware expected reciprocal rank as a share of the ideal list's.
+    """Compute intent-aware expected reciprocal rank as a share of its value for the ideal list.
 
     > err_ia@k ÷ err_ia@k of the greedy ideal list
 
@@ -219,7 +220,7 @@ def nrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -
 
 @registered(bounds=(0.0, None))
 def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) -> Value:
-    """Compute novelty- and rank-biased precision as a share of the ideal list's.
+    """Compute novelty- and rank-biased precision as a share of its value for the ideal list.
 
     > nrbp ÷ nrbp of the greedy ideal list
 
@@ -233,7 +234,7 @@ def nnrbp(*, alpha: float = ALPHA, beta: float = 0.5, rel: float | None = None) 
 
 @registered(synonyms=("map-ia",))
 def map_ia(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Compute intent-aware average precision: the mean over subtopics.
+    """Compute intent-aware average precision: the mean of average precision over subtopics.
 
     > Σ_j w_j·AP_j ÷ W, AP_j = Σ_{i≤k} rel_j(i)·(c_j(i) + 1) / i ÷ R_j
 
@@ -250,11 +251,11 @@ def map_ia(k: int | None = None, *, rel: float | None = None) -> Value:
 
 @registered(synonyms=("p-ia", "precision-ia", "p_ia"))
 def precision_ia(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Compute intent-aware precision: the mean over subtopics of the share of the top k.
+    """Compute intent-aware precision: the mean of precision at k over subtopics.
 
     > Σ_{i≤k} Σ_j w_j·rel_j(i) ÷ (k·W)
 
-    Without k, over all retrieved documents. Agrees with ndeval's `P-IA@k`.
+    Without k, precision is over all retrieved documents. Agrees with ndeval's `P-IA@k`.
 
     >>> subtopic.select(precision_ia(k=2)).item()
     0.75
@@ -263,10 +264,11 @@ def precision_ia(k: int | None = None, *, rel: float | None = None) -> Value:
     return Ratio(total(rows), length(k) * _weight(rel))
 
 
-# Sums in another order: what is 1 may be a hair more.
+# Rounding: numerator and denominator are summed in different orders, so a value of 1 may come out
+# slightly larger.
 @registered(synonyms=("ndcg-ia",), bounds=(0.0, None), exponential={"gain": "exp2"})
 def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear") -> Value:
-    """Compute intent-aware nDCG: the mean over subtopics, with the grades of each.
+    """Compute intent-aware nDCG: the mean of nDCG over subtopics, each with its own grades.
 
     > Σ_j w_j·ndcg_j@k ÷ W
 
@@ -285,7 +287,8 @@ def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > subtopics with a relevant document in the top k ÷ J
 
-    Weights do not count. 0 where nothing is relevant. Agrees with ndeval's `strec@k`.
+    Weights have no effect. Queries without relevant documents score 0. Agrees with ndeval's
+    `strec@k`.
 
     >>> subtopic.select(subtopic_recall(k=1)).item()
     0.5
@@ -299,7 +302,7 @@ def any_of(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > 1 if some subtopic has a relevant document in the top k, else 0
 
-    For questions that any one of several facts answers.
+    Use it for questions that any one of several facts answers.
 
     >>> subtopic.select(any_of(k=1)).item()
     1.0
@@ -313,7 +316,7 @@ def all_of(k: int | None = None, *, rel: float | None = None) -> Value:
 
     > 1 if every subtopic has a relevant document in the top k, else 0
 
-    For answers that need all of several facts. 0 where nothing is relevant.
+    Use it for answers that need all of several facts. Queries without relevant documents score 0.
 
     >>> subtopic.select(all_of(k=1)).item(), subtopic.select(all_of(k=2)).item()
     (0.0, 1.0)

@@ -60,14 +60,14 @@ def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
 def ndcg_rel() -> Value:
     """Average the nDCG at the rank of each document with a gain.
 
-    > mean over relevant documents of nDCG at each one's rank
+    > mean over relevant documents of nDCG at the rank of the document
 
-    A document that was not retrieved counts with the nDCG of the whole list. Agrees with trec_eval.
+    For a document that was not retrieved, the nDCG of the whole list counts. Agrees with trec_eval.
 
     >>> round(frame.select(ndcg_rel()).item(), 6)
     0.898178
     """
-    # Unretrieved rows: the last place there is, which is the whole ideal list.
+    # For documents that were not retrieved, take the last rank: the whole ideal list.
     place = pl.col(RANK).fill_null(pl.len().cast(pl.Int64))
     ndcg_here = _dcg_so_far() / _at(_ideal_dcg_by_rank(), place)
     gains = _grade() > 0
@@ -76,12 +76,12 @@ def ndcg_rel() -> Value:
 
 @registered()
 def rndcg() -> Value:
-    """Average the nDCG at the depths where a perfect list steps down to a lower grade.
+    """Average the nDCG at the ranks after which a perfect list goes down to a lower grade.
 
     > mean of nDCG at each rank where the ideal gain changes
 
-    If a list has at least two more documents below the last of these ranks, the nDCG of the whole
-    list is one more term of the mean. 0 where no document is relevant, even if some have gains.
+    If a list has at least two more documents below the last of these ranks, the mean also includes
+    the nDCG of the whole list. 0 if no document is relevant, even if some documents have gains.
     Agrees with trec_eval's `Rndcg`.
 
     >>> round(frame.select(rndcg()).item(), 6)
@@ -103,7 +103,7 @@ def rndcg() -> Value:
 
 @registered(synonyms=("bing",))
 def bin_g(*, rel: float | None = None) -> Value:
-    """Sum relevant documents, discounted by the number of non-relevant ones above.
+    """Sum relevant documents, each discounted by the number of non-relevant documents above it.
 
     > (1/R) Σ over relevant of 1 / log2(2 + non-relevant above)
 
@@ -118,7 +118,7 @@ def bin_g(*, rel: float | None = None) -> Value:
 
 @registered(synonyms=("g",))
 def g_measure() -> Value:
-    """Sum gains, discounted by how much more a perfect list would have gained so far.
+    """Sum gains, each discounted by how much more a perfect list would have gained down to there.
 
     > Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal
 
@@ -145,12 +145,12 @@ def utility(
     collection: int | None = None,
     rel: float | None = None,
 ) -> Value:
-    """Sum prices of hits, false alarms, misses and correct rejections.
+    """Sum the prices a, b, c and d of hits, false alarms, misses and correct rejections.
 
     > a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)
 
-    C, the number of documents in the collection, must be given if d is not 0.
-    Agrees with trec_eval, whose defaults these are.
+    C is `collection`, the number of documents in the collection, required if d is not 0. Agrees
+    with trec_eval, including the defaults.
 
     >>> frame.select(utility()).item()
     0.0
@@ -172,11 +172,11 @@ def trec_rbp(*, p: float = 0.9) -> Value:
 
     > (1 − p) Σ g_i·p^(i − 1), ÷ the query's largest grade if that exceeds 1
 
-    This is the measure that trec_eval prints as `rbp`. The metric `rbp` of rankframe is another
-    one, that of Moffat and Zobel (2008): a document is relevant or not, from the relevance level
-    on, and p is 0.8. In `trec_rbp`, every grade above 0 counts, whatever the relevance level, as a
-    share of the query's largest grade. By hand, for grades 2, 0, 1 at ranks 1 to 3 and p = 0.5:
-    trec_rbp is 0.5 · (2 + 0 + 0.25) / 2 = 0.5625, and rbp is 0.5 · (1 + 0 + 0.25) = 0.625.
+    This is the measure that trec_eval prints as `rbp`. rankframe's own `rbp` is different: there, a
+    document is relevant or not (Moffat and Zobel, 2008), and p is 0.8 by default. In `trec_rbp`,
+    every grade above 0 counts as a share of the query's largest grade; `rel` has no effect. For
+    example, for grades 2, 0, 1 at ranks 1 to 3 and p = 0.5, trec_rbp is
+    0.5 · (2 + 0 + 0.25) / 2 = 0.5625, and rbp is 0.5 · (1 + 0 + 0.25) = 0.625.
 
     >>> round(frame.select(trec_rbp(p=0.5)).item(), 6)
     0.541667
@@ -192,8 +192,8 @@ def trec_rbp_resid(*, p: float = 0.9) -> Value:
 
     > p^n + (1 − p) Σ over unjudged i of p^(i − 1), but 0 if no retrieved one is unjudged
 
-    Differs from `rbp_residual`: a negative grade is no judgment, and where all retrieved documents
-    are judged, ranks past the end of the list do not count either.
+    Differs from `rbp_residual` in two ways: a document with a negative grade counts as unjudged,
+    and if all retrieved documents are judged, ranks past the end of the list do not count.
 
     >>> round(frame.select(trec_rbp_resid(p=0.5)).item(), 6)
     0.3125
@@ -211,8 +211,8 @@ def trec_unj(k: int | None = None) -> Value:
 
     > unjudged in the top k / k
 
-    Differs from `unjudged`: a list shorter than k is filled up with judged documents, and a
-    negative grade is no judgment. Without k, the divisor is n.
+    Differs from `unjudged` in two ways: missing ranks of a list shorter than k count as judged, and
+    a document with a negative grade counts as unjudged. Without k, the divisor is n.
 
     >>> frame.select(trec_unj(k=5)).item()
     0.2

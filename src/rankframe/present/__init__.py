@@ -1,4 +1,4 @@
 """Show results: tables for terminal, HTML, Markdown and LaTeX, charts, and the report.
 
-Nothing is computed here that a decision could depend on.
+This package only shows numbers. All numbers that decisions depend on are computed elsewhere.
 """

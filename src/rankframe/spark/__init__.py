@@ -1,7 +1,7 @@
-"""Evaluate and fuse on a Spark cluster, with the same code on every partition and the same bits.
+"""Evaluate and fuse on a Spark cluster: each partition runs the code that one machine runs.
 
-Requires the extra `spark` on driver and executors. Only this package knows sessions, inputs and
-partitions of Spark.
+The results are equal, bit for bit. Requires the extra `spark` on driver and executors. Only this
+package deals with sessions, inputs and partitions of Spark.
 """
 
 from rankframe.spark.entry import agree, evaluate

@@ -201,8 +201,8 @@ def merged_sums(
 ) -> list[tuple[SumsKey, Any]]:
     """Merge the sums of all partitions, in rounds on the cluster; raise the errors in answers.
 
-    `last_round`: the metrics, their intervals, and the metrics whose replicates gaps need; sums of
-    slices get their intervals in the last round.
+    `last_round`: what the last round needs to compute the intervals of slices: the metrics, the
+    options of intervals, and the metrics whose replicates are kept for gaps.
     """
     from pyspark import cloudpickle  # noqa: PLC0415 (an optional part)
 

@@ -83,14 +83,15 @@ def evaluate(
     Args:
         qrels: the judgments: a Spark DataFrame (of a classic session or of Spark Connect), or a
             path to Parquet that the executors can read; None as in `rf.evaluate`.
-        run: the ranking, likewise. So are `train` and `reference`.
+        run: the ranking: a Spark DataFrame or a path to Parquet. Pass `train` and `reference` in
+            the same forms.
         metrics: as in `rf.evaluate`.
         spark: the session (default: that of the inputs, the active one, or a new one).
         partitions: the number of partitions (default: about a million rows each).
         columns: names in your data, as in `rf.evaluate`.
         queries: attributes of queries, in any form that `rf.evaluate` reads, or as a Spark
-            DataFrame. They are sent to every executor; so are `items`, `catalogue`, and what
-            `train` says of documents.
+            DataFrame. They are sent to every executor, like `items`, `catalogue`, and the counts of
+            interactions per document in `train`.
         by: attributes to slice by, as in `rf.evaluate`.
         weight: the attribute that weights queries, as in `rf.evaluate`.
         items_by: attributes to slice documents by, as in `rf.evaluate`.
@@ -190,7 +191,7 @@ def agree(
 
     Args:
         a: the first ranking, the reference, as in `spark.evaluate`.
-        b: the second ranking, likewise.
+        b: the second ranking, in the same forms.
         metrics: as in `rf.agree`.
         spark: the session, as in `spark.evaluate`.
         partitions: the number of partitions, as in `spark.evaluate`.

@@ -68,7 +68,7 @@ def fuse(
         method: as in `rf.fuse`.
         norm: as in `rf.fuse`.
         weights: as in `rf.fuse`.
-        qrels: judgments for methods that are trained, likewise.
+        qrels: judgments for trained methods: a Spark DataFrame or a path to Parquet.
         spark: the session (default: that of the inputs, the active one, or a new one).
         partitions: the number of partitions (default: about a million rows each).
         columns: names in your data, as in `rf.evaluate`.

@@ -252,7 +252,7 @@ def _parquet(source: Source, spark: SparkSession, role: str) -> DataFrame:
         )
     path = os.path.expanduser(os.fspath(source))  # noqa: PTH111 (as elsewhere)
     if not path:
-        raise UnreadableInputError("''", "a path is needed, and this one is empty")
+        raise UnreadableInputError("''", "the path is empty")
     try:
         # Ids in folder names stay text: 007 is not 7. The schema is passed explicitly, since Spark
         # Connect would infer it again later.
@@ -326,7 +326,7 @@ def _refuse_unequal(packed: DataFrame, parts: Mapping[str, str], lists: Lists) -
             "lists of different lengths",
             count,
             f"query_id {query!r}: {lengths}",
-            "Give each document a number of its own",
+            "Give each document one number",
         )
 
 

@@ -32,7 +32,7 @@ _TYPES = {
 class SparkResult:
     """Hold the outcome of an evaluation on Spark.
 
-    per_query: a Spark DataFrame: query_id and one column a metric, in no order.
+    per_query: a Spark DataFrame: query_id and one column per metric, in no order.
     summary, ledger, slices, items: polars frames, bit for bit as from `rf.evaluate`.
     """
 
@@ -56,7 +56,7 @@ class SparkResult:
 
     @property
     def caveats(self) -> list[Caveat]:
-        """Return what could mislead a reader of the values: code, value and text."""
+        """Return the caveats, each with code, value and text: facts that can mislead a reader."""
         return self._result.caveats
 
     def count(self, item: str) -> float | None:
@@ -78,8 +78,8 @@ class SparkResult:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write Parquet to any place that Spark can write to.
 
-        `per_query` is written by the executors, a file a partition; `summary`, `slices`, `items`
-        and `ledger` follow, in this order: where `ledger` has rows, everything is there. An
+        `per_query` is written by the executors, one per partition; `summary`, `slices`, `items`
+        and `ledger` follow, in this order: if `ledger` has rows, the result is complete. An
         existing result is replaced only with `overwrite`, part by part, and its `ledger` is emptied
         first, so that parts of two results are never read as one; anything else is never touched.
         """
@@ -125,7 +125,7 @@ class SparkRun:
         return collect(self.frame).sort(QUERY, RANK)
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write Parquet to any place that Spark can write to, a file a partition."""
+        """Write Parquet to any place that Spark can write to, one file per partition."""
         place = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 (as elsewhere)
         with _writing(place):
             self.frame.write.mode("overwrite" if overwrite else "error").parquet(place)
@@ -179,4 +179,4 @@ def _writing(place: str) -> Iterator[None]:
         if "PATH_ALREADY_EXISTS" not in str(error):
             raise OutputError(f"cannot write {place}: {error}") from None
         option = Option("overwrite", value=True)
-        raise OutputError(f"{place} is there already. Pass ", option, " to replace it.") from None
+        raise OutputError(f"{place} already exists. Pass ", option, " to replace it.") from None

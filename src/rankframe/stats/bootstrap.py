@@ -148,7 +148,7 @@ class BootstrapBuckets:
         return self.keys << np.uint64(self.shift)
 
     def _sum(self, key: tuple[str, int]) -> Ints:
-        """Return the sums of a value in one unit; an absent key has sums of 0."""
+        """Return the sums of a value in each bucket; an absent value has sums of 0."""
         return self.sums[key] if key in self.sums else np.zeros(len(self.keys), np.int64)
 
     def _coarsened(self, limit: int) -> BootstrapBuckets:
@@ -184,7 +184,7 @@ def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
 
 
 def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
-    """Convert numbers to multiples of 2^-40, and a whole part for numbers beyond 1 (else None)."""
+    """Convert numbers to multiples of 2^-40; numbers above 1 have their whole parts separately."""
     if len(numbers) and (np.abs(numbers).max(initial=0) <= 1):
         return np.rint(numbers * _FINE).astype(np.int64), None
     with np.errstate(invalid="ignore"):

@@ -41,7 +41,7 @@ def gap_interval(
     """Return the confidence interval of a gap, from bootstrap replicates of the slices' means.
 
     A plain bootstrap of the gap is biased upwards, since noise moves means apart. But the error of
-    a gap is at most the gap of the errors of its means, which the replicates estimate. So the
+    a gap is at most the gap between the errors of its means, and replicates estimate these. So the
     interval has nominal coverage if there is no gap, and higher coverage if there is one.
 
     Args:
@@ -135,12 +135,12 @@ class GapChange:
 
     @property
     def _lowered(self) -> Floats:
-        """Return the values less the bias, if the bias is positive."""
+        """Return the values minus the bias, if the bias is positive; else the values."""
         return self.values - max(self.bias, 0.0)
 
     @property
     def _raised(self) -> Floats:
-        """Return the values less the bias, if the bias is negative."""
+        """Return the values minus the bias, if the bias is negative; else the values."""
         return self.values - min(self.bias, 0.0)
 
     def _chance(self, apart: Floats, at_zero: float) -> float:
@@ -163,8 +163,8 @@ def too_many(slices: int, kind: GapKind) -> str:
     if slices <= limit:
         return ""
     return (
-        f"of {slices:,} slices, no interval is known that covers the difference of two gaps of "
-        f"kind={kind}: it is known of {limit}"
+        f"with {slices:,} slices, the difference of two gaps with kind={kind} has no reliable "
+        f"interval; it has one with up to {limit} slices"
     )
 
 

@@ -276,10 +276,10 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
     """
     if not all(paired.common for paired in metrics):
         raise OptionError(
-            "tukey compares means: a metric with average=micro has other denominators in every "
-            "system. Use ",
+            "tukey compares means over the same queries; with average=micro, the denominators "
+            "differ between systems. Use ",
             Option("test", "randomisation"),
-            " for it.",
+            " for such metrics.",
         )
     buckets, count, seed = draws.buckets, draws.permutations, draws.seed
     # Scaled to whole numbers, whose sums are exact: buckets × systems × metrics.

@@ -124,11 +124,12 @@ def _refuse(bad: pl.DataFrame, name: str, problem: str) -> None:
 def place_documents(
     rows: pl.DataFrame, run: InputTable, ties: Ties, deepest: int | None
 ) -> pl.DataFrame:
-    """Join judgments with a run: add the number of the group, and rank and place of the document.
+    """Join judgments with a run: add the group number and, for each document, its rank and place.
 
-    Also add how many judged documents of the query were retrieved (these have the first places),
-    and whether the run has the query. Rows are sorted by query (in byte order), group, subgroup and
-    level, then place. `deepest`: the depth; with 0, no document is retrieved.
+    The place numbers the judged documents of a query from 0: the retrieved ones by rank, then the
+    others. Also add the number of retrieved judged documents, and whether the run has the query.
+    Rows are sorted by query (in byte order), group, subgroup and level, then place. `deepest`: the
+    depth; with 0, no document is retrieved.
     """
     pairs = rows.select(QUERY, DOC, pl.lit(1.0).alias(RELEVANCE)).unique([QUERY, DOC])
     policies = Policies(ties=ties, k_max=deepest or None)

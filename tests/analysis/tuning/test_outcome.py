@@ -33,7 +33,7 @@ rankframe tuning
   wsum(weights=[1.0, 0.0])  min_max  0.5000  0.5000 to 0.5000    -0.5000  -0.5000 to -0.5000
   one by itself                      0.5000  0.5000 to 0.5000                                     2
   other by itself                    0.5000  0.5000 to 0.5000
-  Warning: 8 queries to tune by: too few to say much of others [few_queries]
+  Warning: only 8 queries to tune with: too few to predict values on other queries [few_queries]
   over one (0.5000): +0.5000, 95% +0.5000 to +0.5000, p 0.0156*, W/T/L 8/0/0
   over rrf(k=60) (1.0000): +0.0000, 95% +0.0000 to +0.0000, p 1.0000, W/T/L 0/8/0
   3 candidates, of which 1 cannot be told apart from the best, 8 queries in 2 folds, test: t, hypothesis: equal means, p values corrected (holm), interval: 95%, Student's t"""  # noqa: E501
@@ -44,7 +44,7 @@ def test_a_notebook_shows_the_same() -> None:
     shown = tuned()._repr_html_()
     assert "<b>wsum(weights=[0.5, 0.5])</b>" in shown
     assert "<b>wsum(weights=[0.0, 1.0])</b>" not in shown
-    assert "8 queries to tune by" in shown
+    assert "only 8 queries to tune with" in shown
     named = rf.tune(QRELS, {"<i>": ONE, "b": OTHER}, "rrf", "mrr", folds=2)._repr_html_()
     assert "<i>" not in named
 

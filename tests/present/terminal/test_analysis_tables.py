@@ -101,7 +101,7 @@ def test_columns_of_a_tuning_that_do_not_fit_are_hidden(tuning: rf.Tuning) -> No
     assert "Hidden" not in wide
     said = " ".join(narrow.split())
     assert "Hidden (terminal too narrow): its interval, folds, interval" in said
-    assert "Warning: 8 queries to tune by" in said
+    assert "Warning: only 8 queries to tune with" in said
     assert tuning.headline in " ".join(wide.split())
 
 

@@ -24,14 +24,15 @@ _LIMIT = Check(lambda value: is_count(value) and value >= 10, "a whole number of
 def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     """Compute the area under the points of one curve.
 
-    Of ROC points, by trapezoids, as scikit-learn's `roc_auc_score`. Up to `max_fpr` only, it is
-    standardised as there (McClish): 0.5 for a diagonal, 1 for a perfect curve.
-    Of precision–recall points, the average precision: Σ (Rₙ − Rₙ₋₁) Pₙ, as scikit-learn's
-    `average_precision_score`. (Interpolated points have a mean, `eleven_point`, and no such area.)
+    For ROC points, this is the area by trapezoids, like scikit-learn's `roc_auc_score`. With
+    `max_fpr`, the partial area is standardised (McClish), also like scikit-learn's: 0.5 for a
+    diagonal, 1 for a perfect curve. For precision–recall points, this is the average precision
+    Σ (Rₙ − Rₙ₋₁) Pₙ, like scikit-learn's `average_precision_score`. Interpolated points are
+    refused: their mean is the metric `eleven_point`.
 
     Args:
         points: the points of one curve, as `rf.curve` returns them.
-        max_fpr: of ROC points, how far to go.
+        max_fpr: for ROC points, the largest fpr of a partial area (default: 1).
 
     >>> from rankframe.analysis.curves.curve import curve
     >>> from rankframe.analysis.curves.area import area_under
@@ -45,20 +46,20 @@ def area_under(points: pl.DataFrame, *, max_fpr: float | None = None) -> float:
     if axes == _PRECISION_RECALL:
         if max_fpr is not None:
             raise OptionError(
-                Option("max_fpr"), " is for ROC points, and these are of precision and recall."
+                Option("max_fpr"), " is for ROC points; these points have precision and recall."
             )
         if "queries" in points.columns:
             raise OptionError(
-                "these points are interpolated: take the mean of their precision, which is the "
-                "metric 'eleven_point', or the area of points that are not."
+                "these points are interpolated. Use the mean of their precision, which is the "
+                "metric 'eleven_point', or the area under points that are not interpolated."
             )
         return float(np.sum(np.diff(x, prepend=0.0) * y))
     if x[0] != 0 or x[-1] != 1:
         raise OptionError(
-            f"ROC points go from fpr 0 to 1, and these from {x[0]:g} to {x[-1]:g}. "
-            "Pass all of them; ",
+            f"ROC points must go from fpr 0 to 1; these points go from {x[0]:g} to {x[-1]:g}. "
+            "Pass all points; for a partial area, pass ",
             Option("max_fpr"),
-            " takes the area of a part.",
+            ".",
         )
     if max_fpr is None:
         return float(np.trapezoid(y, x))
@@ -131,8 +132,8 @@ def _axes_of(points: pl.DataFrame, choices: tuple[tuple[str, ...], ...]) -> tupl
         )
     if points.is_empty():
         raise OptionError(
-            "there are no points: a curve needs a relevant document, and a ROC curve one that is "
-            "not relevant, too."
+            "there are no points: a curve needs a relevant document, and a ROC curve also a "
+            "non-relevant document."
         )
     owners = [name for name in OWNERS if name in points.columns]
     curves = points.select(owners).unique(maintain_order=True) if owners else points[:1]
@@ -162,6 +163,6 @@ def _check_order(numbers: Floats, name: str) -> None:
     if (numbers[1:] < numbers[:-1]).any():
         row = int(np.flatnonzero(numbers[1:] < numbers[:-1])[0]) + 1
         raise OptionError(
-            f"points go by {name}, upwards, and these do not, e.g. at row {row + 1:,}: "
-            f"{numbers[row]:g} after {numbers[row - 1]:g}. Pass them as curve() gives them."
+            f"points must be sorted by {name}, ascending, but at row {row + 1:,}, "
+            f"{numbers[row]:g} follows {numbers[row - 1]:g}. Pass them as curve() returns them."
         )

@@ -88,41 +88,43 @@ def curve(
     Args:
         qrels: the judgments, as in `evaluate`.
         run: the ranking, as in `evaluate`.
-        kind: the curve, and with it the columns.
+        kind: the kind of curve, which determines the columns:
 
             - "roc": threshold, fpr, tpr, fp, tp. All documents that were retrieved for judged
-              queries, as one list by score; documents with at least the threshold are taken. An
-              unjudged document is not relevant, as in the metric `auc`. Equal scores, of whatever
-              query, are one point. The area is `auc(pool=true)`. Agrees with scikit-learn's
-              `roc_curve`.
-            - "precision_recall": threshold, precision, recall, tp, fp, likewise, from recall 0 and
-              precision 1. With recall_of="retrieved" as scikit-learn's `precision_recall_curve`.
+              queries form one list by score. At each threshold, documents with at least this score
+              are positive. Unjudged documents are not relevant, as in the metric `auc`. Equal
+              scores, even of different queries, are one point. The area is `auc(pool=true)`. Agrees
+              with scikit-learn's `roc_curve`.
+            - "precision_recall": threshold, precision, recall, tp, fp, from the same list. The
+              curve starts at recall 0 and precision 1. With recall_of="retrieved", it agrees with
+              scikit-learn's `precision_recall_curve`.
             - "metric_at_k": k, value, ci_low, ci_high, queries: a metric at several cutoffs.
             - "cumulative_gain": k, cg, dcg, ideal_dcg: means over queries.
         metric: for metric_at_k, a metric without a cutoff: "recall", "ndcg(gain=exp2)", "P",
             `rf.ndcg()`.
         ks: the cutoffs (default: 1 to 20).
-        by: attributes to slice by, as in `evaluate`: a curve for each slice, of its queries only,
-            with by and slice in front.
+        by: attributes to slice by, as in `evaluate`. Returns a curve for each slice, with the
+            columns by and slice in front.
         queries: attributes of queries, as in `evaluate`.
-        per_query: return a curve for each query, with query_id in front. A query has no ROC curve
-            without both a relevant and a non-relevant retrieved document, and no precision–recall
-            curve without a relevant one. Nor has a slice, or the whole: the frame has no rows.
-        average: of roc: "pooled", or "vertical" for the mean of the queries' own curves, at
-            fpr = 0, 0.01, …, 1, with columns fpr, tpr, queries. Scores of different queries are
-            then not compared. Between its points a curve is a straight line; where it goes straight
-            up, the end counts.
-        scores: "similarity" (larger is better) or "distance": thresholds then go up from −∞, and
-            documents that score at most the threshold are taken. A run without scores is treated so
-            by its ranks: the threshold k takes the documents ranked 1 to k for any query.
-        interpolated: of precision_recall: the eleven points recall = 0, 0.1, …, 1 with the mean
-            over queries of `iprec` at each: columns recall, precision, ci_low, ci_high, queries.
-        recall_of: the documents that recall is a share of: "all" relevant ones, or "retrieved".
+        per_query: return a curve for each query, with query_id in front. A ROC curve needs a
+            relevant and a non-relevant retrieved document, and a precision–recall curve a relevant
+            document. Queries, slices or runs without them have no points.
+        average: for "roc", how queries are combined: "pooled" makes one list of the documents of
+            all queries. "vertical" averages the curves of the queries at fpr = 0, 0.01, …, 1
+            (columns fpr, tpr, queries), so that scores of different queries are never compared.
+            Curves are interpolated linearly; on a vertical line, the upper end counts.
+        scores: "similarity" (larger is better) or "distance" (smaller is better). With "distance",
+            thresholds ascend from −∞, and documents with at most this score are positive. For a run
+            without scores, the threshold is a rank: the top k of every query are positive.
+        interpolated: for "precision_recall", return the eleven points recall = 0, 0.1, …, 1, each
+            with the mean of `iprec` over queries: recall, precision, ci_low, ci_high, queries.
+        recall_of: for "precision_recall", the documents of which recall is a share: "all" relevant
+            documents, or the "retrieved" relevant documents.
         columns: names in your data, as in `evaluate`.
 
-    A query that is skipped brings no documents to a curve, and no relevant ones to its recall.
-    Curves by score do not depend on `ties`, unless lists are cut at `k_max`. Intervals are computed
-    only for curves with ci_low and ci_high.
+    Queries that a policy skips add no documents to a curve. Curves over scores do not depend on
+    `ties`, unless lists are cut at `k_max`. Intervals are computed only for curves with the columns
+    ci_low and ci_high.
 
     >>> from rankframe.analysis.curves.curve import curve
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
@@ -246,7 +248,7 @@ class CurveMetrics:
         return [metric for place in zip(*self.columns.values(), strict=True) for metric in place]
 
     def points(self, result: Result, *, per_query: bool, sliced: bool) -> pl.DataFrame:
-        """Make points of a result of these metrics: of all queries, or of each slice or query."""
+        """Turn a result with these metrics into points, overall or for each slice or query."""
         names = list(self.columns)
         if per_query:
             lists = (

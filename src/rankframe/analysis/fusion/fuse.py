@@ -60,27 +60,29 @@ def fuse(
 ) -> pl.LazyFrame:
     """Fuse several runs of the same queries into one: query_id, doc_id, rank, score.
 
-    Rows are ordered by query and rank; documents with equal fused scores by doc_id, descending. The
-    result is lazy: runs are opened now, and read when it is collected. A query that some runs lack
-    is fused from the others.
+    Rows are ordered by query and rank; documents with equal fused scores are ordered by doc_id,
+    descending. The result is lazy: runs are opened now, and read when the result is collected. A
+    query that some runs lack is fused from the other runs.
 
     Args:
-        runs: runs by name, each whatever `evaluate` reads; or a list of them, named by their files.
+        runs: runs by name, in any form that `evaluate` reads; or a list of runs, which get the
+            names of their files.
         method: a name (`rankframe fusions` lists them) with its parameters, `"rrf(k=60)"`,
             `"wsum(weights=[.3, .7])"`; or an expression over the stacked frame (`rf.stack`) for
             the score of a document, `(pl.col("normalised") / pl.col("rank")).sum()`.
-        norm: how scores are made comparable, for methods that use scores: "min_max" (the default),
-            "min_max_inverted", "max", "sum", "zmuv", "rank", "borda"; or "none" to leave them.
-        weights: one for each run, in their order or by their names, for methods with weights.
-        qrels: judgments for methods that are trained, best of other queries than the fused ones.
+        norm: the norm that makes scores comparable, for methods that use scores: "min_max" (the
+            default), "min_max_inverted", "max", "sum", "zmuv", "rank", "borda"; or "none" to use
+            raw scores.
+        weights: for methods with weights, one weight per run, in order of the runs or by name.
+        qrels: judgments, for trained methods; preferably of other queries than the fused queries.
         columns: names in your data, as in `evaluate`.
         max_memory: the approximate memory limit, such as "2GiB" (default: what the machine has).
             Larger runs are fused in partitions of queries, with temporary files in TMPDIR; the
             result is the same, bit for bit. The fused run must fit, unless it goes to an output in
             Parquet.
-        output: a file for the fused run, or its address; its ending chooses the format. It is
-            written now, all or nothing, and the result reads it.
-        overwrite: replace the file that is in `output`.
+        output: a file or an address for the fused run; the ending chooses the format. The file is
+            written at once and atomically, and the returned frame reads it.
+        overwrite: replace an existing file.
         progress: a function called with a `Progress` (stage, rows, total_rows, queries) on the way.
 
     >>> bm25 = {"q1": {"a": 12.0, "b": 9.0, "c": 3.0}}
@@ -303,7 +305,7 @@ class Recorded:
     runs: Mapping[str, str]
 
     def parts(self, systems: Mapping[str, Source]) -> tuple[str, ...] | None:
-        """Return the systems that were fused, in the order of the weights; None if one is missing.
+        """Find the fused runs among systems, in the order of weights; None if one is missing.
 
         A system matches a fused run if it has the same name, or was read from the same source.
         """

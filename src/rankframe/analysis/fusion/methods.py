@@ -154,7 +154,7 @@ def isr(stack: Stack) -> Floats:
 def log_isr(stack: Stack) -> Floats:
     """Add up inverse square ranks, times the logarithm of how many runs have the document.
 
-    What one run alone has scores 0.
+    Documents that only one run has score 0.
     """
     factor = compute_distinct(math.log, stack.runs_with)
     return _inverse_squares(stack) * factor
@@ -162,16 +162,16 @@ def log_isr(stack: Stack) -> Floats:
 
 @_over_ranks("ln(n + σ) · Σ 1/r²", limits={"sigma": Limits(0, 1)})
 def logn_isr(stack: Stack, *, sigma: float = 0.01) -> Floats:
-    """Add up inverse square ranks as `log_isr` does; what one run alone has counts, by sigma."""
+    """Add up inverse square ranks as `log_isr`; sigma > 0 lets documents of a single run count."""
     factor = compute_distinct(lambda n: math.log(n + sigma), stack.runs_with)
     return _inverse_squares(stack) * factor
 
 
 @_over_ranks(f"Σ points: {_BORDA}", "borda_fuse")
 def bordafuse(stack: Stack) -> Floats:
-    """Count points as Borda does: each run gives its first of N documents N, the next one less.
+    """Count Borda points: of N documents, a run gives its first N points, the next N − 1, etc.
 
-    What a run lacks shares the points that are left.
+    The documents that a run lacks share the points that are left.
     """
     return _add_points(stack)
 
@@ -208,10 +208,10 @@ def _add_points(stack: Stack, weights: Sequence[float] | None = None) -> Floats:
 def condorcet(stack: Stack) -> Floats:
     """Count wins as Condorcet does: more runs put a document above another one than below.
 
-    Scored as Copeland does: wins minus losses over all pairs of the query's documents. A document
-    that a run lacks stands below its own, and ties with others that it lacks. Equal ones are
-    ordered by all votes for them, which add less than half a point. (ranx sorts by the majority of
-    each pair, which need not be in any order: a may beat b, b c, and c a.)
+    As in Copeland's method, the score is wins minus losses over all pairs of the query's documents.
+    Documents that a run lacks are below all documents of the run, and tie with each other. All
+    votes for a document add less than half a point, to order documents with equal scores. (ranx
+    sorts by the majority of each pair, which can form cycles: a beats b, b beats c, c beats a.)
     """
     return _copeland(stack)
 
@@ -301,7 +301,7 @@ def _chances(hits: Sequence[Hits], **_: object) -> Learned:
 def posfuse(stack: Stack, learned: Learned) -> Floats:
     """Add up the share of judged queries with a relevant document at this rank of the run.
 
-    Lists that end before the rank do not count; beyond the longest list it is 0.
+    Lists that end before the rank do not count; beyond the longest list, the share is 0.
     """
 
     def chance(run: StackedRun, chances: Floats) -> Floats:
@@ -318,7 +318,7 @@ def posfuse(stack: Stack, learned: Learned) -> Floats:
     limits={"window": Limits(0, 1e9, whole=True)},
 )
 def slidefuse(stack: Stack, learned: Learned, *, window: int) -> Floats:
-    """Average the chances of `posfuse` over a window of ranks on both sides, within the list."""
+    """Average the shares of `posfuse` over a window of ranks on both sides, within the list."""
 
     def mean_chance(run: StackedRun, chances: Floats) -> Floats:
         rank, last_known = run.ranks.astype(np.int64), len(chances)
@@ -355,9 +355,9 @@ def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
     limits={"segments": Limits(1, 100_000, whole=True)},
 )
 def probfuse(stack: Stack, learned: Learned, *, segments: int) -> Floats:
-    """Cut each list into segments and add up the mean precisions of a document's segments.
+    """Add up the mean precision of the document's segment in each run, divided by its number.
 
-    Divided by the segment's number. Lillis and others (2006).
+    Each list is cut into segments of equal length, numbered from 1. Lillis and others (2006).
     """
 
     def chance(run: StackedRun, chances: Floats) -> Floats:

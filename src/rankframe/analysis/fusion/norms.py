@@ -41,7 +41,7 @@ def min_max(run: StackedRun) -> Floats:
 
 @norm("(max − s) / (max − min)")
 def min_max_inverted(run: StackedRun) -> Floats:
-    """Map the best score of the list to 0 and the least to 1: where less is better."""
+    """Map the best score of the list to 0 and the least to 1, for scores where less is better."""
     best, lowest = _bounds(run)
     return _divide(run, run.spread_to_rows(best) - run.row_scores, best - lowest)
 
@@ -55,7 +55,7 @@ def max_norm(run: StackedRun) -> Floats:
 
 @norm("(s − min) / (Σs − L·min)")
 def sum_norm(run: StackedRun) -> Floats:
-    """Map the least score of the list to 0, so that all add up to 1."""
+    """Subtract the least score of the list, then scale all scores so that they add up to 1."""
     scores, (_, lowest) = run.row_scores, _bounds(run)
     total = np.add.reduceat(scores, run.ranked.starts) if len(scores) else lowest
     divisors = total - lowest * run.ranked.lengths

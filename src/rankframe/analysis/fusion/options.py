@@ -1,4 +1,4 @@
-"""Declare the options of fusion: what is read of each run, and how much of the result is kept."""
+"""Declare the options of fusion: how many documents of each run are used, and how many are kept."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FusionPolicies(Options):
         """Drop rows with a rank beyond the depth, if documents keep their ranks."""
         if self.ranks != "kept" or self.depth is None:
             return rows
-        # Options are imported by every command, also for its help alone.
+        # Every command imports this module, even for --help; polars is slow to import.
         import polars as pl  # noqa: PLC0415
 
         from rankframe.core.columns import RANK  # noqa: PLC0415

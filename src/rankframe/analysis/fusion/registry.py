@@ -136,7 +136,7 @@ class Method:
         """Refuse judgments that no method learns from, and a trained method without judgments."""
         if judged and not self.definition.trained:
             raise OptionError(
-                Option("qrels"), f" is for methods that are trained, and {self.label} is not."
+                Option("qrels"), f" is for trained methods, and {self.label} is not trained."
             )
         if self.definition.trained and not judged:
             raise OptionError(
@@ -149,9 +149,9 @@ class Method:
         """Refuse runs without scores, given by their names, where the method needs scores."""
         if not (unscored and self.needs_scores):
             return
-        norm = "scores as they are" if self.norm is None else f"the norm {self.norm.name}"
+        norm = "without a norm" if self.norm is None else f"with the norm {self.norm.name}"
         raise OptionError(
-            f"run {unscored[0]!r} has no scores, only an order, and {self.label} by {norm} needs "
+            f"run {unscored[0]!r} has an order but no scores, and {self.label} {norm} needs "
             'scores. Choose the norm "rank" or "borda", or a method over ranks, such as rrf.'
         )
 

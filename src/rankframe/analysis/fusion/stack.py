@@ -126,7 +126,7 @@ class StackedRun:
 
     @property
     def has_score(self) -> Flags:
-        """Return a flag for each document: whether it has a score. Some norms score all."""
+        """Flag the documents that have a score. Some norms give every document a score."""
         if self.norm is not None and self.norm.absent is not None:
             return np.ones(len(self.rows), np.bool_)
         return self.has_document

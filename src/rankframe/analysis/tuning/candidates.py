@@ -123,8 +123,8 @@ def _methods(methods: object, folds: int) -> list[tuple[Definition, dict[str, An
     for definition, _ in varied:
         if definition.trained and folds < _FEWEST_TRAINED:
             raise OptionError(
-                f"{definition.name} is trained: it needs at least {_FEWEST_TRAINED} folds, one to "
-                "be valued by, one to choose for and one to learn from, not ",
+                f"{definition.name} is trained: it needs at least {_FEWEST_TRAINED} folds (one to "
+                "train on, one to select on and one to evaluate on), not ",
                 Option("folds", folds),
                 ".",
             )
@@ -203,7 +203,9 @@ def _weight_lists(lists: object, runs: int) -> list[Weights]:
             )
         rows.append(tuple(map(float, numbers)))
     if not rows:
-        raise OptionError("there are no weights to try: give a step such as 0.05, or lists.")
+        raise OptionError(
+            "there are no weights to try: pass a step such as 0.05, or lists such as [[0.3, 0.7]]."
+        )
     return list(dict.fromkeys(rows))
 
 

@@ -75,8 +75,8 @@ class Folds:
         if self.count > (queries := int(self.complete.sum())):
             raise OptionError(
                 Option("folds", self.count),
-                f" is more than there are queries to tune by: {number_of(queries, 'query')}. "
-                "Every fold needs one.",
+                f" is too many for {number_of(queries, 'query')}: every fold needs at least one "
+                "query.",
             )
 
     @cached_property

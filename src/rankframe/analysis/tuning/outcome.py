@@ -38,20 +38,20 @@ class Tuning(Outcome):
     """Hold the result of tuning fusions.
 
     candidates: a row for each fusion, the best first: its value over all queries with an interval,
-        the difference from the best with a paired interval, whether it cannot be told apart from
-        the best (`as_good`: this interval contains 0), and for how many folds it was chosen.
-        Trained fusions were trained without the fold of each query.
-    against: a paired test of the tuned fusion, out of fold, against the best single run and against
-        plain RRF. If folds do not agree on the best run, also against the run that is best over all
-        queries.
-    folds: for each fold, the fusion that is best on all others, its value there and in the fold;
-        and the run that is best by itself on all others.
-    runs: each run by itself.
+        its difference from the best candidate with a paired interval, whether this interval
+        contains 0 (`as_good`), and for how many folds the fusion was chosen. The values of trained
+        fusions come from training without the fold of each query.
+    against: paired tests of the tuned fusion, out of fold, against the best single run and against
+        plain RRF. If the folds choose different best runs, also against the run that is best over
+        all queries.
+    folds: for each fold, the candidate that is best on all other folds, its value there and in the
+        fold, and the single run that is best on all other folds.
+    runs: the value of each single run.
     per_query: the values that were tested.
     ledger: item, value, note.
     best: the best fusion over all queries: `rf.fuse(runs, **tuning.best)`, or `tuning.fuse(runs)`.
 
-    `to_arrow()` and `to_pandas()` give the candidates, or another of these frames by its name.
+    `to_arrow()` and `to_pandas()` return the candidates, or another of these frames by its name.
     """
 
     FRAMES = ("candidates", "against", "folds", "runs", "per_query", "ledger")
@@ -86,14 +86,14 @@ class Tuning(Outcome):
             named = {name: named[name] for name in self.names}
         elif len(named) != len(self.names) or isinstance(runs, Mapping):
             raise OptionError(
-                f"the tuning is of the runs {listing(self.names)}, and runs has "
+                f"the tuning has the runs {listing(self.names)}, but runs= has "
                 f"{listing(list(named))}."
             )
         return fuse(named, **self.best, qrels=qrels, **vars(self.policies))
 
     @property
     def value(self) -> float | None:
-        """Return the metric out of fold: each query has the value of a fusion chosen without it."""
+        """Return the average out of fold: the fusion for each query is chosen without it."""
         return self.against["value"][0]
 
     @property
@@ -174,7 +174,7 @@ class Tuning(Outcome):
 
     @property
     def condensed(self) -> list[str]:
-        """Describe the runs over judged documents alone, if their judged shares lie apart."""
+        """Describe the runs over judged documents alone, if their judged shares differ too much."""
         if "condensed_value" not in self.runs.columns:
             return []
         rows = [
@@ -189,7 +189,7 @@ class Tuning(Outcome):
         return about_frame(frame, [self.metric.label], self.ledger, self.inputs)
 
     def parts(self, limit: int | None = None) -> list[Part]:
-        """Return what people read: the headline, candidates and runs, and how sure that is."""
+        """Return the parts to display: the headline, candidates, runs, and the tests."""
         headline = Note.from_headline(self.headline, "good" if self.improved else "")
         notes = [Note(text) for text in (*self.tests, *self.condensed, self.overview)]
         return [headline, self.table(limit), *warning_notes(self.caveats), *notes]

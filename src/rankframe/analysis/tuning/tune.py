@@ -76,13 +76,14 @@ def tune(
 ) -> Tuning:
     """Find the fusion of runs that is best for a metric, and estimate its value on other queries.
 
-    Every candidate is a fusion, as `rf.fuse` makes it, over the same queries. A value over the
-    queries that chose the best of many candidates would be too high. So queries are split into
-    folds, by hashes of their ids. For each fold, the candidate that is best on all other folds is
-    applied to it, so that every query has a value of a candidate chosen without it: *out of fold*.
-    These values are tested against the best single run, which is chosen in the same way, and
-    against plain RRF. Where folds do not agree on the best run, an improvement must also be one
-    over the run that is best over all queries.
+    Every candidate is a fusion that `rf.fuse` can make; all are evaluated over the same queries. On
+    the queries that were used to choose the best of many candidates, the value of this candidate is
+    too high. Queries are therefore split into folds by hashes of their ids, and for each fold, the
+    candidate that is best on all other folds is chosen. Every query thus has a value *out of fold*:
+    from a candidate that was chosen without the query. These values are tested against the best
+    single run, which is chosen in the same way, and against plain RRF. If the folds choose
+    different best runs, an improvement must also be significant over the run that is best over all
+    queries.
 
     Args:
         qrels: the judgments, as in `evaluate`.
@@ -90,15 +91,17 @@ def tune(
         methods: names of fusions (`rankframe fusions` lists them). Parameters written in the name,
             `"rrf(k=60)"`, are kept fixed. Also expressions over the stacked frame, as `rf.fuse`
             takes them, with a name: `(pl.col("normalised") / pl.col("rank")).sum().alias("own")`.
-            Trained methods are trained on other folds than the folds that choose or value them.
-        metric: one name, expression or `rf.metric`, that has a value for each query.
+            Trained methods are trained on folds that are neither used to choose nor to evaluate
+            them.
+        metric: a name, an expression or an `rf.metric` with a value for each query.
         norms: norms of scores, for methods that use scores.
-        grid: values to try, by the name of a parameter: `{"k": [10, 60, 100]}`; for weights, the
-            size of their steps, `{"weights": 0.05}` (default 0.1, which makes 66 for three runs),
-            or lists.
+        grid: the values to try for a parameter: `{"k": [10, 60, 100]}`. For weights, pass the size
+            of the steps, `{"weights": 0.05}` (default: 0.1, which gives 66 combinations for three
+            runs), or lists of weights.
         folds: the number of folds.
-        budget: with more weights than this, weights are searched for: random ones first, then
-            uphill from the best, for each fold without using it. Each search tries this many.
+        budget: with more combinations of weights than this, a search tries this many of them:
+            random weights first, then hill climbing from the best. The search for a fold uses only
+            the other folds.
         depth: fuse only the top N documents of each run.
         queries: attributes of queries, as in `evaluate`.
         weight: the attribute that weights queries, as in `evaluate`.
@@ -246,9 +249,9 @@ def limit_runs(
     if left < room * _FOR_RUNS:
         enough = size_text(limit_for(math.ceil(need / (1 - _FOR_RUNS))))
         raise OptionError(
-            f"the values of up to {number_of(values, 'candidate')} in "
-            f"{number_of(queries, 'query')}, and the judgments, are held in memory and take about "
-            f"{size_text(need)}: a limit of {size_text(limit)} cannot be held. Pass ",
+            f"the judgments and the values of up to {number_of(values, 'candidate')} for "
+            f"{number_of(queries, 'query')} are kept in memory and take about {size_text(need)}, "
+            f"too much for the limit of {size_text(limit)}. Pass ",
             Option("max_memory", enough),
             ", or try fewer candidates.",
         )

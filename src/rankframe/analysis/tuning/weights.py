@@ -42,8 +42,8 @@ def denominator_of(step: object) -> int:
         if abs(whole * float(step) - 1) < _CLOSE:  # pyright: ignore[reportArgumentType]
             return whole
     raise OptionError(
-        f"weights go in steps of which a whole number makes 1, such as 0.1 or 0.05, and no less "
-        f"than {1 / _MOST_STEPS:g}, not of {shown(step)}."
+        f"the step of weights must divide 1, such as 0.1 or 0.05, and be at least "
+        f"{1 / _MOST_STEPS:g}; it is {shown(step)}."
     )
 
 

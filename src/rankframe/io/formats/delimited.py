@@ -145,12 +145,12 @@ def _without_header(
     if not names or not names[-1]:
         third = RELEVANCE if role == "qrels" else SCORE
         raise request.unreadable(
-            f"its first line is no header, by its look ({listing(fields, 6)}), and what its "
-            f"{count:,} columns are cannot be told",
+            f"its first line looks like values, not like a header ({listing(fields, 6)}), and "
+            f"rankframe cannot tell what its {count:,} columns mean",
             "Add a header, or name columns by their numbers: ",
             Option("columns", {role or "run": {**_FIRST_TWO, third: "column_3"}}),
         )
-    note = f"its first line is no header: read as {', '.join(names)}"
+    note = f"its first line is not a header: read as {', '.join(names)}"
     return RawTable(_scanned(files, separator, names), seekable=False, untyped=True, note=note)
 
 

@@ -269,7 +269,7 @@ class _Reader:
                 reason = shorten(str(error).split("\n", maxsplit=1)[0], 120)
                 raise self.request.unreadable(f"its rows are no table ({reason})") from error
             raise self.request.unreadable(
-                f"of its {len(rows):,} elements, number {other + 1:,} is no object: "
+                f"element {other + 1:,} of {len(rows):,} is not an object: "
                 f"{shorten(json.dumps(rows[other]))}"
             ) from error
         self._refuse_texts(dict.fromkeys(table.columns))
@@ -314,8 +314,8 @@ class _Reader:
             )
 
     def _engine_error(self, value: Any) -> UnreadableInputError:
-        problem = f"it holds the error of a search engine in place of hits ({error_in(value)})"
-        return self.request.unreadable(problem, "Ask again")
+        problem = f"it holds an error of a search engine instead of hits ({error_in(value)})"
+        return self.request.unreadable(problem, "Repeat the search")
 
 
 def refuse_document(file: str, request: InputRequest) -> None:
@@ -419,7 +419,7 @@ def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
             problem = f"this is not JSON ({problem})"
             raise MalformedLineError(name, number + 1, line, problem, 1) from wrong
         if not isinstance(value, dict):
-            problem = 'a line holds an object such as {"query_id": "q1", …}'
+            problem = 'each line must be an object such as {"query_id": "q1", …}'
             raise MalformedLineError(name, number + 1, line, problem, 1)
 
 
@@ -443,5 +443,5 @@ def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -
         twice = suspects.filter(bare.str.count_matches(rf"{escaped}\s*:") > 1)
         if twice.height:
             number, line = twice[NUMBER][0], twice[LINE][0]
-            problem = f"{column!r} is there more than once"
+            problem = f"{column!r} occurs more than once"
             raise MalformedLineError(name, number + 1, line, problem, twice.height)

@@ -44,7 +44,7 @@ def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
-    """Restore scores that were whole numbers, with the digits that floats lack.
+    """Restore scores that were whole numbers, with the digits that are lost in floats.
 
     Raises:
         OverflowError: only some scores are such numbers, or some are too large for 64 bits: no type

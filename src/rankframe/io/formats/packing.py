@@ -151,9 +151,13 @@ def unpacked(content: bytes, name: str) -> io.BytesIO:
         while part := packed.read(STEP):
             buffer.write(part)
             if buffer.tell() > max(_MOST_UNPACKED, _MOST_TIMES * len(content)):
-                grows = f"its {len(content):,} bytes unpack to more than {buffer.tell():,}"
-                problem = f"{grows}, and what is unpacked here is held in memory"
-                raise UnreadableInputError(name, problem, "Unpack it into a file, and give that")
+                problem = (
+                    f"its {len(content):,} bytes unpack to more than {buffer.tell():,} bytes, too "
+                    "many to unpack in memory"
+                )
+                raise UnreadableInputError(
+                    name, problem, "Unpack it into a file, and pass the file"
+                )
     buffer.seek(0)
     return buffer
 

@@ -94,7 +94,7 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
             raise UnreadableInputError(name, packed + beginning.packing.name, "Unpack it")
         if look is not None and look not in BINARY and len(head.splitlines()) > 1:
             problem = f"it is not a {named.name} file: it looks like {look.name}"
-            raise UnreadableInputError(name, problem, f"Call it {look.endings[0]}")
+            raise UnreadableInputError(name, problem, f"Rename it to {look.endings[0]}")
         return look if look in BINARY else named
     if named is None or look in BINARY:
         return look
@@ -319,7 +319,7 @@ def unreadable(name: str, error: BaseException) -> UnreadableInputError:
             return UnreadableInputError(name, problem)
     if isinstance(error, _PANIC):
         reason = shorten(re.sub(r"\s+", " ", text))
-        return UnreadableInputError(name, f"polars gave up on it ({reason})", "It may be damaged")
+        return UnreadableInputError(name, f"polars failed on it ({reason})", "It may be damaged")
     reason = re.sub(r"\s+", " ", _HINT.split(text.strip().split("\n\n")[0])[0]).rstrip(" .;,")
     if "File out of specification" in text or "PAR1" in text:
         bad = _bad_part(name) or name

@@ -197,7 +197,7 @@ def _is_value(value: Any) -> bool:
 
 
 def struct_of(leaves: Mapping[Path, pl.DataType]) -> pl.Struct:
-    """Return a type with these fields, and no others, at these paths."""
+    """Return a struct type that has only these fields, at these paths."""
     fields: dict[str, pl.DataType] = {}
     for name in dict.fromkeys(path[0] for path in leaves):
         inner = {path[1:]: kind for path, kind in leaves.items() if path[0] == name}
@@ -214,7 +214,7 @@ def parse_json(text: str, name: str) -> Any:
             names = [key for key, _ in pairs]
             twice = next(key for key in names if names.count(key) > 1)
             raise UnreadableInputError(
-                name, f"{shorten(twice)!r} is there more than once in one of its objects"
+                name, f"{shorten(twice)!r} occurs more than once in one of its objects"
             )
         return parsed
 
@@ -232,7 +232,7 @@ def _refuse_broken(error: json.JSONDecodeError, text: str, name: str) -> NoRetur
         advice = "Write each on one line (jq -c . does), or all as one array"
         raise UnreadableInputError(name, problem, advice) from error
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith(("}", "]"))
-    problem = "it is JSON that is cut short" if cut else "it is no JSON"
+    problem = "its JSON is cut short" if cut else "it is not JSON"
     where = f"line {error.lineno:,}, column {error.colno:,}"
     raise UnreadableInputError(name, f"{problem} ({error.msg.lower()}, {where})") from error
 
@@ -322,7 +322,7 @@ def _checked(
         count = f"{bad.height:,} of its {first.height:,} responses cannot be used ({reasons})"
         whose = f", of {shorten(named)!r}" if named else ""
         problem = f"{count}, e.g. the {_ordinal(bad[_AT][0] + 1)}{whose}"
-        advice = "Ask again: as they are, they would count as if nothing was found"
+        advice = "Repeat these searches: otherwise they would count as if nothing was found"
         raise UnreadableInputError(name, problem, advice)
     if rows[_SEVERAL].any():
         bad = rows.filter(_SEVERAL)
@@ -353,10 +353,10 @@ def _refuse_unnamed(first: pl.DataFrame, shape: Shape, name: str) -> None:
         what = f"a response of {whose}" if count == 1 else f"{count:,} responses of {whose}"
         raise UnreadableInputError(
             name,
-            f"it holds {what}, and nothing says which query is answered",
-            "Name the field that does: ",
-            Option("columns", {QUERY: "field.of.it"}),
-            ", or give their names in order: ",
+            f"it holds {what}, but not the query of each",
+            "If a field has the query, name it: ",
+            Option("columns", {QUERY: "name.of.field"}),
+            "; otherwise pass the queries in order: ",
             'rf.from_responses(source, queries=["q1", …]), rankframe convert --queries FILE',
         )
     ids = first[next(iter(shape.fields))].drop_nulls()
@@ -393,7 +393,7 @@ def _refuse_undecoded(lines: pl.Series, kind: pl.DataType, name: str, error: Exc
         except pl.exceptions.PolarsError as failure:
             high, error = middle, failure
     reason = str(error).split("\n", maxsplit=1)[0].removeprefix("error deserializing JSON: ")
-    problem = f"this is not what a response looks like ({shorten(reason.rstrip('.'), 120)})"
+    problem = f"this is not a response of a search engine ({shorten(reason.rstrip('.'), 120)})"
     if len(lines) <= 1:
         for line in lines:
             parse_json(line, name)

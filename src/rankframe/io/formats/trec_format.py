@@ -258,7 +258,7 @@ def refuse_mistakes(
             fields = "field" if has == 1 else "fields"
             problem = f"{has} {fields} where {kind} lines have {expected}"
             if kind == "run" and has > expected:
-                problem += " (more may follow if the rank is a number, the tag not)"
+                problem += " (or more, if the rank is a number and the tag is not)"
         raise MalformedLineError(name, place + 1, text, problem, count)
     raise UnreadableInputError(name, "its lines changed while they were read")
 
@@ -275,8 +275,8 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
         bad = frame[key].filter(frame[key].str.contains(r"\s|^#$" if key == QUERY else r"\s"))
         if len(bad):
             raise OutputError(
-                f"TREC text cannot hold {number_of(len(bad), key)} with white space, or with "
-                f"nothing but #, e.g. {bad[0]!r}. Write another format."
+                f"TREC text cannot hold {number_of(len(bad), key)} that has white space or is just "
+                f"'#', e.g. {bad[0]!r}. Write another format."
             )
     if RELEVANCE in frame.columns:
         lost = [name for name in (SUBTOPIC_WEIGHT,) if name in frame.columns]

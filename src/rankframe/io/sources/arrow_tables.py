@@ -65,7 +65,7 @@ def _is(source: object, module: str, kind: str) -> bool:
 def _from_pandas(source: Any, name: str) -> pl.DataFrame:
     """Return a frame of pandas with the named levels of its index: `query_id` is often one."""
     if twice := sorted({str(column) for column in source.columns[source.columns.duplicated()]}):
-        problem = f"{len(twice):,} of its columns share a name with another, e.g. {twice[0]!r}"
+        problem = f"it has several columns with the same name, e.g. {twice[0]!r}"
         raise UnreadableInputError(name, problem, "Rename or drop them")
     with _explained(name):
         named = [

@@ -16,14 +16,14 @@ _RUNS = {"shop": ("bm25", "dense", "hybrid"), "movies": ("popular", "item_based"
 
 
 class Example(NamedTuple):
-    """Hold the paths of the files of an example: rankframe reads a path wherever it reads data.
+    """Hold the paths of the files of an example, to pass to any function that reads data.
 
-    folder: where they lie.
+    folder: the folder of the files.
     qrels: the judgments.
     runs: the rankings, by name.
-    queries: what is known of the queries, for slices; None where nothing is.
-    train: interactions from before; None where there are none.
-    items: what is known of the documents; None where nothing is.
+    queries: attributes of the queries, for slices; None if the example has none.
+    train: earlier interactions; None if the example has none.
+    items: attributes of the documents; None if the example has none.
     """
 
     folder: Path
@@ -35,11 +35,11 @@ class Example(NamedTuple):
 
 
 def example(name: ExampleName) -> Example:
-    """Data to try things with, which ships with rankframe: nothing is downloaded.
+    """Return the paths of the bundled demo data; nothing is downloaded.
 
-    name: "shop", the search of a shop (three systems, 2,000 queries, grades 0 to 3, and what is
-        known of the queries), or "movies", a recommender (three systems, 600 users, held-out
-        ratings of 0.5 to 5 stars, what the users rated before, and 1,500 films).
+    name: "shop", the search of an online shop (three systems, 2,000 queries with attributes, grades
+        from 0 to 3), or "movies", a recommender (three systems, 600 users, held-out ratings of 0.5
+        to 5 stars, earlier ratings of these users, and 1,500 films with attributes).
 
     >>> shop = rf.example("shop")
     >>> list(shop.runs), shop.qrels.name

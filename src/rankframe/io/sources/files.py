@@ -49,7 +49,7 @@ def open_path(path: str, request: InputRequest) -> RawTable:
     """Open a file, a glob pattern, a pipe, or a folder that is a table or a collection."""
     path = os.path.expanduser(path)  # noqa: PTH111 (pathlib's fails on an unknown user)
     if not path:
-        raise UnreadableInputError("''", "a path is needed, and this one is empty")
+        raise UnreadableInputError("''", "the path is empty")
     if not is_text(path):
         advice = "Rename it, or read it from a pipe"
         raise request.unreadable("its name is not UTF-8 text", advice)
@@ -74,7 +74,7 @@ def open_path(path: str, request: InputRequest) -> RawTable:
     form = registry.recognise(files[0], packing.beginning_of(files[0]), request.name)
     if form is None:
         raise request.unreadable(
-            "its ending is not one that rankframe knows, and neither does it look like one",
+            "rankframe recognises the format neither by its ending nor by its content",
             f"It reads {registry.readable()}",
         )
     return _open_files(form, files, files, request)

@@ -1,8 +1,9 @@
-"""Charts in one call: each function returns an altair chart. Needs the extra `report`.
+"""Draw charts: each function returns an altair chart. Requires the extra `report`.
 
-Each has a title, says what it is of and over how many queries, and takes `title=`, `width=`,
-`height=` and `theme=` ("light" or "dark"). `.save("x.png")`, `.save("x.svg")`, `.save("x.pdf")` and
-`.save("x.html")` work without a network. Nothing is computed here but what a drawing needs.
+Each chart has a title and a subtitle with the systems and the number of queries. Each function
+takes `title=`, `width=`, `height=` and `theme=` ("light" or "dark"). `.save("x.png")`,
+`.save("x.svg")`, `.save("x.pdf")` and `.save("x.html")` work without a network. The functions
+compute only positions and sizes for the drawing, no values that decisions depend on.
 
 The order of the imports is the order in which the documentation lists the charts.
 """

@@ -89,11 +89,11 @@ class Canvas:
         return self.ground.ink
 
     def wide(self, usual: float = WIDTH) -> float:
-        """Return the width that the user chose, else the usual one."""
+        """Return the width that the user chose, else the usual width."""
         return usual if self.width is None else self.width
 
     def high(self, usual: float = HEIGHT) -> float:
-        """Return the height that the user chose, else the usual one."""
+        """Return the height that the user chose, else the usual height."""
         return usual if self.height is None else self.height
 
     def sized(self, chart: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:

@@ -73,7 +73,7 @@ class ChartSource:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Return what texts call queries and documents: the words of the first file."""
+        """Return the words that texts use for queries and documents, from the first file."""
         first = next(iter(self.runs.values()), None) if self.qrels is None else self.qrels
         if isinstance(first, str | os.PathLike | InputTable):  # a stream is read only once
             with suppress(RankframeError):
@@ -92,7 +92,7 @@ class ChartSource:
 
     @property
     def several(self) -> list[str]:
-        """Return the metrics of charts that draw several."""
+        """Return the metrics for a chart that draws several metrics."""
         return list(self.metrics) or [self.metric]
 
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:

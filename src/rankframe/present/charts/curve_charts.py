@@ -50,9 +50,9 @@ def roc(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
 def precision_recall(curves: Mapping[str, pl.DataFrame], **look: Unpack[Look]) -> Chart:
     """Draw precision against recall.
 
-    Takes `{name: rf.curve(qrels, run, "precision_recall")}`. Recall is of all relevant documents,
-    or of retrieved ones only with `recall_of="retrieved"`; `interpolated=True` has trec_eval's
-    eleven points.
+    Takes `{name: rf.curve(qrels, run, "precision_recall")}`. Recall is a share of all relevant
+    documents; pass `recall_of="retrieved"` to `rf.curve` for a share of the retrieved relevant
+    documents. `interpolated=True` gives trec_eval's eleven points.
     """
     on = Canvas.from_look(look)
     drawn = on.lines(curves, "recall", "precision", ("recall", "precision"), shares=True)

@@ -41,12 +41,12 @@ def exposure(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Draw how evenly documents are retrieved, as a Lorenz curve.
 
     Takes `{name: rf.exposure(run, items=items, k=10)}`. Documents are sorted by how often they are
-    retrieved, the rarest first. The curve shows which share of all retrieved documents the first x%
-    of the catalogue account for. On the diagonal, all are retrieved equally often; the further the
+    retrieved, the rarest first. The curve shows the share of all places in the lists that the first
+    x% of the catalogue have. On the diagonal, all are retrieved equally often; the further the
     curve is below the diagonal, the fewer documents dominate the lists.
 
-    Over the catalogue; without one, over documents that are retrieved at all. The Gini coefficient
-    is that of the metric `gini`.
+    The documents are those of the catalogue or, without a catalogue, all retrieved documents. The
+    subtitle has the Gini coefficient, the metric `gini`.
 
     >>> counted = rf.exposure({"u1": ["a", "b"], "u2": ["a", "c"]}, items=["a", "b", "c", "d"])
     >>> drawn = rf.plot.exposure({"mine": counted}).to_dict()
@@ -101,9 +101,9 @@ def _lorenz(frame: pl.DataFrame) -> pl.DataFrame:
 def popularity(documents: Documents, **look: Unpack[Look]) -> Chart:
     """Draw how popular the retrieved documents are.
 
-    Takes `{name: rf.exposure(run, train=train, k=10)}`. The share of places in the lists by
-    popularity, beside the share of the catalogue and of interactions in train. Popularity is the
-    number of queries (users) that have a document in train, in ranges that double.
+    Takes `{name: rf.exposure(run, train=train, k=10)}`. For each range of popularity, bars show the
+    share of ranks in the lists, of documents in the catalogue, and of interactions in train.
+    Popularity is the number of queries (users) that have a document in train; ranges double.
 
     >>> train = {"u1": ["a", "b"], "u2": ["a"], "u3": ["a"]}
     >>> counted = rf.exposure({"u1": ["a"], "u2": ["b"]}, train=train, items=["a", "b", "c"])

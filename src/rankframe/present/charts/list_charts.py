@@ -42,7 +42,7 @@ def strip(
     Takes grades in rank order, or several such lists by name. None is a document that was not
     judged.
 
-    rel: the grade from which a document counts as relevant (default: any above 0).
+    rel: the lowest relevant grade (default: any grade above 0).
 
     >>> rf.plot.strip([1, 0, 1]).to_dict()["title"]["subtitle"]
     ['2 of 3 documents are relevant, at the ranks 1, 3']
@@ -76,7 +76,7 @@ def strip(
 def grades(values: Grades | Mapping[str, Grades], **look: Unpack[Look]) -> Chart:
     """Draw the grade of each document of a list as a bar, in rank order.
 
-    A document of grade 0 is a dot, a document that was not judged a gap.
+    A document of grade 0 is a dot; an unjudged document is a gap.
 
     >>> rf.plot.grades([3, 0, 2]).to_dict()["title"]["subtitle"]
     ['3 documents; grades from 0 to 3, higher is better']

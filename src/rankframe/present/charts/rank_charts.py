@@ -169,7 +169,7 @@ def calibration(
     rel: float | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the mean grade of documents by their score, which higher scores should raise.
+    """Draw the mean grade of documents by their score; it should rise with the score.
 
     Takes `rf.pair(qrels, run)`, or several by name. Judged documents are put in bins of equal size
     by score; each point is the mean grade and the mean score of a bin.

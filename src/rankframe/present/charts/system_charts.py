@@ -33,8 +33,8 @@ _MOST_RESULTS = 200  # results of a history that are drawn: the last ones
 def fusion_weights(tuning: Tuning, **look: Unpack[Look]) -> Chart:
     """Draw a metric over the weight of the second of two runs in their fusion.
 
-    Takes `rf.tune(qrels, runs, "wsum")`. A line per method and norm, with its interval as a band;
-    each run by itself is dashed.
+    Takes `rf.tune(qrels, runs, "wsum")`. Each method and norm has a line, with its interval as a
+    band. A dashed line is the value of a single run.
     """
     on = Canvas.from_look(look)
     inputs.check_kind(tuning, Tuning, "rf.tune(qrels, runs, …)")
@@ -83,7 +83,7 @@ def significance(comparison: Comparison, metric: str | None = None, **look: Unpa
     """Draw which systems differ significantly, as a matrix of all pairs.
 
     Takes `rf.compare(qrels, runs)` without a baseline. Each cell is the value of the row's system
-    less the value of the column's system.
+    minus the value of the column's system.
 
     metric: a compared metric (default: the first).
     """
@@ -152,7 +152,7 @@ def agreement(
     metrics: Sequence[str] | None = None,
     **look: Unpack[Look],
 ) -> Chart:
-    """Draw the agreement of rankings with a reference as bars.
+    """Draw how much each ranking agrees with a reference, as bars.
 
     Takes `{name: rf.agree(reference, ranking, ["kendall_tau", "rbo"])}`.
 
@@ -299,7 +299,7 @@ def _summarise_history(points: pl.DataFrame, kept: list[str], total: int, margin
     if margin is not None:
         subtitle.append(f"dashed: the margin, {margin} from the first result")
     if (points["same_judgments"] == False).any():  # noqa: E712 (null is neither)
-        subtitle.append("judgments changed between results: values are no trend")
+        subtitle.append("judgments changed between results: the values do not show a trend")
     return subtitle
 
 

@@ -93,7 +93,7 @@ def report(
 ) -> Path:
     """Write a report as one self-contained HTML file, which needs no network.
 
-    With many queries the page carries a sample of them, draws curves of a sample, and says so.
+    With many queries, the table of queries and the curves use a sample; the page states where.
 
     Args:
         qrels: the judgments, as in `evaluate`.
@@ -102,21 +102,23 @@ def report(
         output: the HTML file, or its address.
         title: the title of the page.
         baseline: the run that others are compared with (default: the first).
-        rules: the rules of a gate, as `gate` takes them: the page begins with its verdict.
-        queries: attributes of queries, shown of queries that got worse: a table with query_id; a
-            column `text`, `query_text`, `query` or `title` has the words of each.
+        rules: rules of a gate, as in `gate`. The page begins with the verdict of the gate.
+        queries: attributes of queries, shown for queries that got worse: a table with query_id. A
+            column `text`, `query_text`, `query` or `title` is shown as the text of the query.
         by: attributes to slice by, as in `evaluate`.
-        weight: the attribute with the weight of each query, such as its traffic: regressions are
-            then ordered by weighted change. Metrics with average=weighted are averaged by it.
-        slice_order: by attribute, its slices in the order to show them; others follow in their own:
-            numbers and dates as such, categories of an Enum as declared, texts by alphabet.
-        query_text: texts of queries, to be shown: a table with query_id and a text, or a mapping.
-        titles: titles of documents, to be shown: a table with doc_id and a text, or a mapping.
-        tuning: the result of `rf.tune` for two runs: the page draws the metric over their weights.
-            It does so by itself for a run that `fuse` wrote to Parquet from two others on the page.
+        weight: the attribute with the weight of each query, such as its traffic. Regressions are
+            then ordered by weighted change, and metrics with average=weighted use the weight.
+        slice_order: the order of the slices of an attribute, by attribute. Other slices follow in
+            their usual order: numbers and dates ascending, categories of an Enum as declared, texts
+            alphabetically.
+        query_text: texts of queries to show: a table with query_id and a text, or a mapping.
+        titles: titles of documents to show: a table with doc_id and a text, or a mapping.
+        tuning: the result of `rf.tune` for two runs. The page then draws the metric over their
+            weights. It always does so if `fuse` wrote one of the runs to Parquet from two other
+            runs of the page.
         date: the date of the report (default: SOURCE_DATE_EPOCH, else now). With the same date, the
             same data give the same page.
-        command: how the page says that it was made.
+        command: the command that is shown in the provenance of the page.
         columns: names in your data, as in `evaluate`.
         progress: a function called with a `Progress` on the way.
     """
@@ -203,10 +205,10 @@ def _metrics(metrics: Metrics | None, demands: Demands | None) -> list[Metric]:
     requested = DEFAULT_METRICS[:-1] if metrics is None else metrics
     chosen = resolve(requested, *RUN_FRAMES, "gap", inner=False)
     if not chosen[0].of_judgments:
-        why = "does not look at judgments" if chosen[0].gap is None else "has no values per query"
+        why = "does not use judgments" if chosen[0].gap is None else "has no values per query"
         raise OptionError(
-            f"a report is about its first metric, query by query, and {chosen[0].label!r} {why}: "
-            "give one first that does, such as ndcg@10."
+            f"a report shows its first metric query by query, but {chosen[0].label!r} {why}. "
+            "Name another metric first, such as ndcg@10."
         )
     labels = {metric.label for metric in chosen}
     ruled = [] if demands is None else dict.fromkeys(rule.metric for rule in demands.rules)

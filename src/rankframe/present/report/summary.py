@@ -292,7 +292,7 @@ def _against(found: Comparison, row: Row, metric: Metric) -> Sentence:
 
 
 def _in_slices(found: Comparison, row: Row, metric: Metric, mark: Mark) -> list[str]:
-    """Return sentences on slices whose outcome differs, or on there being no worse slice."""
+    """Return sentences about slices with another outcome, or a sentence that no slice is worse."""
     slices = of_slices(found.table, metric=metric.label, system=row["system"]).to_dicts()
     texts = []
     for other in ("down", "up") if slices else ():

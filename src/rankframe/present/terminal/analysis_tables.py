@@ -143,7 +143,7 @@ def verdict_table(verdict: Verdict) -> RenderableType:
 
 
 def history_table(points: pl.DataFrame) -> RenderableType:
-    """Render a table for each metric, a row for each result, and its change from the one before."""
+    """Render a table per metric: a row per result, with its change from the previous result."""
     parts: list[Part] = []
     for (metric,), frame in points.group_by("metric", maintain_order=True):
         changes = frame["value"].diff()
