@@ -50,7 +50,7 @@ def test_all_rows_come_in_order(rows: int, tmp_path: Path) -> None:
 def test_rows_stay_in_order_whatever_the_heights_of_tables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A source may yield a few rows, and then many: the few must not wait for more of their kind."""
+    """A source may yield a few rows and then many: the few must come first."""
     rows = pl.DataFrame({"query_id": ["q"] * 60, "doc_id": [f"d{n}" for n in range(60)]})
     rows = rows.with_columns(score=-pl.int_range(60).cast(pl.Float64))
     heights = [3, 9, 2, 2, 8, 1, 20, 4, 3, 3, 5]
