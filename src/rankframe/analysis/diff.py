@@ -167,6 +167,7 @@ def diff(
     )  # fmt: skip
     gaps = [gap._replace(baseline=renamed[0], system=renamed[1])
             for gap in find_gaps(aligned, [SIDES])]  # fmt: skip
+    named = dict(zip(renamed, systems.values(), strict=True))
     bounds = find_bounds(aligned, [chosen]) if gaps else None
     if bounds is not None:
         summary = summary.with_columns(
@@ -182,7 +183,10 @@ def diff(
         lists.documents(moved[QUERY], *SIDES, int(depth), described),
         int(depth),
         lacking,
-        [*((None, c) for c in describe_gaps(gaps, bounds)), *caveats_of_systems(systems, lacking)],
+        [
+            *((None, c) for c in describe_gaps(gaps, bounds, named)),
+            *caveats_of_systems(systems, lacking),
+        ],
         vocabulary=aligned.vocabulary,
     ).named(*renamed)
 

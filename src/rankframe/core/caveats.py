@@ -80,12 +80,35 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         '`columns=`. A score that falls with relevance is a distance: `columns={"distance": …}`. '
         "Above 50%, rankframe refuses the run.",
     ),
+    "stored_worst_first": CaveatInfo(
+        0.9,
+        "the share of rows that have a better score than the row stored before them, of the same "
+        "query, in a run without ranks",
+        "the run seems to be upside down: its {column!r} {moves} from row to row, in {value:.0%} "
+        "of the rows, and ranked lists are stored best first. If {good} numbers are good, it "
+        "is a {other}: rename the column, or pass {option}",
+        'Is the score a distance? `columns={"distance": …}` says so. If the order of the rows '
+        'means nothing, `order="score"` says that the scores are right. Spark, where rows have no '
+        "order, never says it.",
+    ),
     "few_judged": CaveatInfo(
         0.95,
         "the share of the top 10 without a judgment",
-        "only {judged:.1%} of the top 10 are judged. Unjudged documents count as not relevant",
+        "only {judged:.1%} of the top 10 are judged. Unjudged documents count as not relevant"
+        "{examples}",
         "Do ids match? If so, judge more documents, or look at the judged ones alone with "
         "`judged_only=True`; `compare(…, bounds=True)` says how far values could change.",
+    ),
+    "judgments_of_others": CaveatInfo(
+        0.45,
+        "relevant documents found in the top 10 of other queries, as a share of these and of those "
+        "found in the top 10 of their own query, where lists of different queries differ (a sample "
+        "of 32 queries)",
+        "in a sample of {queries} queries, the top 10 have {own} relevant documents of their own "
+        "query, and would have about {other:.0f} if each query had the judgments of another one. "
+        "Are these the right query ids?",
+        "Were judgments and run made from the same file of queries, with the same ids? A ranking "
+        "that does not depend on the query looks the same.",
     ),
     "judged_differ": CaveatInfo(
         0.1,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import add
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.caveats import Caveat, find_caveat
-from rankframe.core.messages import listing
+from rankframe.core.messages import Option, listing
 from rankframe.core.options import Policies
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.tie_range import TieRanges
@@ -22,6 +22,7 @@ from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
 from rankframe.frames.pair import PairFrame
+from rankframe.frames.sample import Sample
 from rankframe.io.input_table import InputTable
 from rankframe.stats.exact import Exact, exact_sum
 
@@ -83,6 +84,8 @@ class RunCounts(Counts):
     tied: int = 0
     # None: the run does not have both a score and a rank
     disagreeing: int | None = None
+    # rows with a better score than the row before them in the input, of the same query
+    rising: int = 0
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int = 0
     # judged documents that are not relevant, and those graded below the best of all
@@ -101,6 +104,7 @@ class RunCounts(Counts):
     documents: int | None = None
     without_subtopic: int | None = None
     fingerprint: Fingerprint | None = None  # of the judgments that counted
+    sample: Sample | None = field(default=None, metadata={"merge": Sample.merge})
     # how far the order of ties moves values; None: the order was chosen
     tie_ranges: TieRanges | None = None
 
@@ -125,6 +129,7 @@ class RunCounts(Counts):
             run_queries=matches.queries,
             tied=matches.tied,
             disagreeing=matches.contradicting,
+            rising=matches.rising,
             overlap=matches.overlap,
             renumbered=matches.renumbered,
             qrels_dropped=judgments.dropped if best else None,
@@ -134,6 +139,7 @@ class RunCounts(Counts):
             documents=None if groups is None else judgments.height,
             without_subtopic=None if groups is None else groups.without,
             fingerprint=judgments.fingerprint,
+            sample=found.sampler.finish(found.policies.ties),
         )
 
     @classmethod
@@ -202,6 +208,8 @@ class PairCounts(Counts):
 POLICY = "policy_"
 # The item whose note is the fingerprint of the judgments.
 FINGERPRINT = "qrels_fingerprint"
+# The item whose note has ids of unjudged documents.
+EXAMPLES = "unjudged_examples"
 # The suffix of items whose note names the column that orders a run.
 ORDER = "_order"
 _RENUMBERED = "ranks other than 1, 2, 3, …: numbered anew"
@@ -211,6 +219,12 @@ OVER_DOCUMENTS = "metrics_over_documents"
 GAPS = "metrics_gaps"
 _ABSENT = "evaluated, but not in the frame of queries"
 _UNKNOWN = "of these, in neither train nor items nor the catalogue"
+# Fewer neighbouring rows say nothing about the order in which a run is stored.
+ENOUGH_NEIGHBOURS: Final = 20
+_UPSIDE_DOWN: Final = {
+    "score": {"moves": "rises", "good": "small", "other": "distance"},
+    "distance": {"moves": "falls", "good": "large", "other": "score"},
+}
 _BEST_GRADE = "judged documents, each by the best of its grades unless metrics use subtopics"
 LEDGER_SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
@@ -267,6 +281,8 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
     ]
     if counts.fingerprint is not None:
         items.append((FINGERPRINT, None, str(counts.fingerprint)))
+    if counts.sample is not None and counts.sample.examples:
+        items.append((EXAMPLES, None, counts.sample.describe_examples()))
     units, by = counts.run_units, "" if subtopics is None else f", by {subtopics!r}"
     return items + _counted_items(
         ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores"),
@@ -286,10 +302,28 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
 
 
 def run_caveats(
-    counts: RunCounts, policies: Policies, *, has_catalogue: bool = False
+    counts: RunCounts,
+    policies: Policies,
+    *,
+    has_catalogue: bool = False,
+    ordered_by: tuple[str, str] = ("score", "score"),
 ) -> list[Caveat]:
-    """Return what could mislead a reader of the values of a run."""
+    """Return what could mislead a reader of the values of a run.
+
+    Args:
+        counts: of all queries.
+        policies: what counts.
+        has_catalogue: whether it is known which documents could be retrieved.
+        ordered_by: what orders the run, score or distance, and the name of the column.
+    """
     found: list[Caveat] = []
+    neighbours = counts.right_rows - counts.run_queries
+    if neighbours >= ENOUGH_NEIGHBOURS and policies.order != "score":
+        kind, column = ordered_by
+        facts = _UPSIDE_DOWN[kind]
+        option = Option("columns", {facts["other"]: column}).text()
+        share = counts.rising / neighbours
+        found += find_caveat("stored_worst_first", share, column=column, option=option, **facts)
     if counts.tie_ranges is not None:
         found += counts.tie_ranges.caveats()
     if counts.run_queries and counts.disagreeing is not None:
@@ -297,7 +331,12 @@ def run_caveats(
     if counts.judged_answered and not policies.judged_only:
         # Queries that the run lacks say nothing of what was judged.
         judged = float(counts.judged_shares) / counts.judged_answered
-        found += find_caveat("few_judged", 1 - judged, judged=judged)
+        examples = "" if counts.sample is None else counts.sample.describe_examples()
+        facts = {"judged": judged, "examples": examples and f". {examples}"}
+        found += find_caveat("few_judged", 1 - judged, **facts)
+    fit = None if counts.sample is None else counts.sample.fit()
+    if fit is not None:
+        found += find_caveat("judgments_of_others", fit.share, **fit._asdict())
     if counts.qrels_queries:
         done = "are left out" if policies.missing == "skip" else "score 0"
         found += find_caveat("queries_missing", counts.missing / counts.qrels_queries, done=done)
