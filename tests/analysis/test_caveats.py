@@ -173,6 +173,27 @@ def test_a_distance_called_score_is_noticed_by_the_order_of_the_rows() -> None:
         rf.evaluate(qrels, turned, "ndcg@10", columns={"distance": "score"})
 
 
+def test_ranks_that_count_from_the_worst_are_noticed() -> None:
+    run = run_of("bm25").filter(pl.col("rank") <= 3).drop("score")
+    run = run.with_columns(rank=4 - pl.col("rank"))
+    with pytest.warns(rf.RankframeWarning, match="it is a score: rename the column") as warned:
+        rf.evaluate(DATA / "qrels.parquet", run, "ndcg@10")
+    assert "its 'rank' falls from row to row, in 100% of the rows" in str(warned[0].message)
+
+
+def test_a_run_that_was_cut_off_is_not_taken_for_a_bad_one() -> None:
+    qrels, whole = DATA / "qrels.parquet", run_of("hybrid")
+    cut = whole.filter(pl.col("rank") <= 3)
+    said = "cut: its top 10 have 3.0 documents on average, and those of another system 10.0"
+    with pytest.warns(rf.RankframeWarning, match=said):
+        rf.compare(qrels, {"whole": whole, "cut": cut}, "ndcg@10", ci=None)
+    assert "lengths_differ" in codes(rf.diff(qrels, whole, cut, names=["whole", "cut"]))
+    stored = {"whole": rf.evaluate(qrels, whole), "cut": rf.evaluate(qrels, cut)}
+    assert "lengths_differ" in codes(rf.compare(None, stored, ci=None))
+    some = whole.filter(pl.col("rank") <= 9)
+    assert "lengths_differ" not in codes(rf.diff(qrels, whole, some))
+
+
 @pytest.mark.parametrize("options", [{"order": "score"}, {"silence": "stored_worst_first"}])
 def test_scores_that_are_said_to_be_right_are_believed(options: dict[str, Any]) -> None:
     assert not codes(rf.evaluate(DATA / "qrels.parquet", rising(), "ndcg@10", **options))

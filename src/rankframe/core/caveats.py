@@ -82,8 +82,8 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "stored_worst_first": CaveatInfo(
         0.9,
-        "the share of rows that have a better score than the row stored before them, of the same "
-        "query, in a run without ranks",
+        "the share of rows with a better score (or else rank) than the row stored before them, of "
+        "the same query, in a run that does not have both",
         "the run seems to be upside down: its {column!r} {moves} from row to row, in {value:.0%} "
         "of the rows, and ranked lists are stored best first. If {good} numbers are good, it "
         "is a {other}: rename the column, or pass {option}",
@@ -98,6 +98,15 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         "{examples}",
         "Do ids match? If so, judge more documents, or look at the judged ones alone with "
         "`judged_only=True`; `compare(…, bounds=True)` says how far values could change.",
+    ),
+    "lengths_differ": CaveatInfo(
+        2,
+        "how many documents fewer the lists of a system have in their top 10, on average, than "
+        "those of the system with the longest lists",
+        "its top 10 have {length:.1f} documents on average, and those of another system {most:.1f}. "
+        "Empty places count as not relevant",
+        "Was the run cut off? Compare both at the depth of the shorter one: `k_max=3`, or a metric "
+        "such as ndcg@3. If the system finds no more, its values are right.",
     ),
     "judgments_of_others": CaveatInfo(
         0.45,

@@ -17,7 +17,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 import polars as pl
 
 from rankframe.core.caveats import PREFIX, Caveat
-from rankframe.core.columns import DISTANCE, DOC, QUERY, RETRIEVED_FRAME, SCORE, SUBTOPIC
+from rankframe.core.columns import DISTANCE, DOC, QUERY, RANK, RETRIEVED_FRAME, SCORE, SUBTOPIC
 from rankframe.core.errors import (
     ConstantScoreError,
     ContradictingRanksError,
@@ -444,11 +444,12 @@ class RunEvaluation(Evaluation):
         """Return what could mislead a reader of the values."""
         run = sides[1]
         has_catalogue = self.retrieved is not None and len(self.retrieved.catalogue.docs) > 0
+        by = SCORE if SCORE in run.mapping else RANK
         return run_caveats(
             cast("RunCounts", counts),
             self.policies,
             has_catalogue=has_catalogue,
-            ordered_by=(DISTANCE if run.distance else SCORE, run.mapping.get(SCORE, SCORE)),
+            ordered_by=(DISTANCE if run.distance else by, run.mapping.get(by, by)),
         )
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:

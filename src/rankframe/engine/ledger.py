@@ -80,11 +80,12 @@ class RunCounts(Counts):
     lacking: str | None = first()  # a judged query that the run lacks
     without_relevant: int = 0
     judged_retrieved: int = 0
+    filled: int = 0  # places of the top 10 of these queries that have a document
     judged_shares: Exact = _NOTHING  # judged@10 of the evaluated queries, added up
     tied: int = 0
     # None: the run does not have both a score and a rank
     disagreeing: int | None = None
-    # rows with a better score than the row before them in the input, of the same query
+    # rows that are better than the row before them in the input, of the same query
     rising: int = 0
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int = 0
@@ -159,6 +160,7 @@ class RunCounts(Counts):
             lacking=cast("str | None", judged.queries.filter(pl.Series(judged.missing)).min()),
             without_relevant=int((~has_relevant).sum()),
             judged_retrieved=judged.matched,
+            filled=int(np.minimum(judged.retrieved, TOP)[evaluated].sum()),
             judged_shares=exact_sum(judged.judged_shares(TOP)[evaluated]),
             nonrelevant=int(np.count_nonzero(~relevant)),
             below_best=int(np.count_nonzero(judged.grade < judged.max_grade)),
@@ -208,6 +210,9 @@ class PairCounts(Counts):
 POLICY = "policy_"
 # The item whose note is the fingerprint of the judgments.
 FINGERPRINT = "qrels_fingerprint"
+# The item whose value is how many documents a list has in its top 10.
+LENGTH = f"length_top_{TOP}"
+_LENGTH = f"documents in a query's top {TOP}; mean over the evaluated queries of the run"
 # The item whose note has ids of unjudged documents.
 EXAMPLES = "unjudged_examples"
 # The suffix of items whose note names the column that orders a run.
@@ -224,6 +229,7 @@ ENOUGH_NEIGHBOURS: Final = 20
 _UPSIDE_DOWN: Final = {
     "score": {"moves": "rises", "good": "small", "other": "distance"},
     "distance": {"moves": "falls", "good": "large", "other": "score"},
+    "rank": {"moves": "falls", "good": "large", "other": "score"},
 }
 _BEST_GRADE = "judged documents, each by the best of its grades unless metrics use subtopics"
 LEDGER_SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
@@ -279,6 +285,8 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
         (f"judged_share_top_{TOP}", share, judged_share),
         ("tied_documents", counts.tied, tied),
     ]
+    if counts.judged_answered:
+        items.insert(-1, (LENGTH, counts.filled / counts.judged_answered, _LENGTH))
     if counts.fingerprint is not None:
         items.append((FINGERPRINT, None, str(counts.fingerprint)))
     if counts.sample is not None and counts.sample.examples:
@@ -314,11 +322,11 @@ def run_caveats(
         counts: of all queries.
         policies: what counts.
         has_catalogue: whether it is known which documents could be retrieved.
-        ordered_by: what orders the run, score or distance, and the name of the column.
+        ordered_by: what orders the run, score, distance or rank, and the name of the column.
     """
     found: list[Caveat] = []
     neighbours = counts.right_rows - counts.run_queries
-    if neighbours >= ENOUGH_NEIGHBOURS and policies.order != "score":
+    if neighbours >= ENOUGH_NEIGHBOURS and policies.order == "columns":
         kind, column = ordered_by
         facts = _UPSIDE_DOWN[kind]
         option = Option("columns", {facts["other"]: column}).text()

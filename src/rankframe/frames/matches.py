@@ -142,7 +142,7 @@ class MatchCounts:
     dropped: int = 0
     # judged documents in the run, before the run is truncated at `k_max` or condensed
     overlap: int = 0
-    # rows with a better score than the row before them in the input, of the same query
+    # rows that are better than the row before them in the input, of the same query
     rising: int = 0
 
 

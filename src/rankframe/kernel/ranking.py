@@ -56,8 +56,8 @@ class DocumentRanks:
     contradicting: int | None = None
     # queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order
     renumbered: int | None = None
-    # rows with a better score than the row before them in the input, of the same query; 0 if the
-    # batch has ranks: then the order of the rows means nothing
+    # rows that are better, by score or rank, than the row before them in the input, of the same
+    # query; 0 if the batch has both scores and ranks: the order of the rows then means nothing
     rising: int = 0
 
     def take(self, rows: Ints) -> DocumentRanks:
@@ -92,7 +92,7 @@ def rank_documents(
         return result
     if SCORE in batch.numbers:
         return replace(result, rising=0)
-    return replace(result, rising=0, renumbered=_count_renumbered(batch))
+    return replace(result, renumbered=_count_renumbered(batch))
 
 
 @dataclass(eq=False)
