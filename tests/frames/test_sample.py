@@ -82,7 +82,8 @@ def test_samples_of_parts_merge_to_the_sample_of_the_whole() -> None:
     rng = np.random.default_rng(5)
     pairs = rng.integers(0, 2**63, (100, 2)).astype(np.uint64)
     queries = np.unique(pairs[:, 0])
-    whole = Sample(queries[:32], *(pairs[pairs[:, 0] <= queries[31]],) * 2)
+    lowest = pairs[pairs[:, 0] <= queries[31]]
+    whole = Sample(queries[:32], lowest, lowest)
     parts = [Sample(np.sort(p[:, 0])[:32], p, p) for p in (pairs[:30], pairs[30:], pairs[:0])]
     assert parts[0].merge(parts[1]).merge(parts[2]) == whole
     assert parts[1].merge(parts[2].merge(parts[0])) == whole

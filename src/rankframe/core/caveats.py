@@ -103,10 +103,10 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         2,
         "how many documents fewer the lists of a system have in their top 10, on average, than "
         "those of the system with the longest lists",
-        "its top 10 have {length:.1f} documents on average, and those of another system {most:.1f}. "
-        "Empty places count as not relevant",
-        "Was the run cut off? Compare both at the depth of the shorter one: `k_max=3`, or a metric "
-        "such as ndcg@3. If the system finds no more, its values are right.",
+        "its top 10 have {length:.1f} documents on average, and those of another system "
+        "{most:.1f}. Empty places count as not relevant",
+        "Was the run cut off? Compare both at the depth of the shorter one: `k_max=3`, or a "
+        "metric such as ndcg@3. If the system finds no more, its values are right.",
     ),
     "judgments_of_others": CaveatInfo(
         0.45,
