@@ -152,6 +152,65 @@ def test_the_first_screen_of_a_report_says_it(clicks: pl.DataFrame, tmp_path: Pa
 # --- each system's own caveats
 
 
+def rising(rows: int = 3) -> pl.DataFrame:
+    """A run without ranks whose scores are distances, stored best first."""
+    distances = pl.col("rank").cast(pl.Float64) / 10
+    return run_of("bm25").filter(pl.col("rank") <= rows).with_columns(score=distances).drop("rank")
+
+
+def test_a_distance_called_score_is_noticed_by_the_order_of_the_rows() -> None:
+    qrels, run = DATA / "qrels.parquet", rising()
+    with pytest.warns(rf.RankframeWarning, match=r'pass columns=\{"distance": "score"\}'):
+        evaluated = rf.evaluate(qrels, run, "ndcg@10")
+    assert codes(evaluated) == ["stored_worst_first"]
+    found = rf.evaluate(qrels, run.rename({"score": "far"}), columns={"distance": "far"})
+    assert not codes(found)
+    # the same for metrics of what is retrieved, and for a score that is called a distance
+    both = rf.evaluate(qrels, run, ["ndcg@10", "coverage@3"], items=run.select("doc_id").unique())
+    assert both.caveats == evaluated.caveats
+    turned = run.with_columns(score=-pl.col("score"))
+    with pytest.warns(rf.RankframeWarning, match="If large numbers are good, it is a score"):
+        rf.evaluate(qrels, turned, "ndcg@10", columns={"distance": "score"})
+
+
+def test_ranks_that_count_from_the_worst_are_noticed() -> None:
+    run = run_of("bm25").filter(pl.col("rank") <= 3).drop("score")
+    run = run.with_columns(rank=4 - pl.col("rank"))
+    with pytest.warns(rf.RankframeWarning, match="it is a score: rename the column") as warned:
+        rf.evaluate(DATA / "qrels.parquet", run, "ndcg@10")
+    assert "its 'rank' falls from row to row, in 100% of the rows" in str(warned[0].message)
+
+
+def test_a_run_that_was_cut_off_is_not_taken_for_a_bad_one() -> None:
+    qrels, whole = DATA / "qrels.parquet", run_of("hybrid")
+    cut = whole.filter(pl.col("rank") <= 3)
+    said = "cut: its top 10 have 3.0 documents on average, and those of another system 10.0"
+    with pytest.warns(rf.RankframeWarning, match=said):
+        rf.compare(qrels, {"whole": whole, "cut": cut}, "ndcg@10", ci=None)
+    assert "lengths_differ" in codes(rf.diff(qrels, whole, cut, names=["whole", "cut"]))
+    stored = {"whole": rf.evaluate(qrels, whole), "cut": rf.evaluate(qrels, cut)}
+    assert "lengths_differ" in codes(rf.compare(None, stored, ci=None))
+    some = whole.filter(pl.col("rank") <= 9)
+    assert "lengths_differ" not in codes(rf.diff(qrels, whole, some))
+
+
+@pytest.mark.parametrize("options", [{"order": "score"}, {"silence": "stored_worst_first"}])
+def test_scores_that_are_said_to_be_right_are_believed(options: dict[str, Any]) -> None:
+    assert not codes(rf.evaluate(DATA / "qrels.parquet", rising(), "ndcg@10", **options))
+
+
+def test_rows_in_no_order_say_nothing_of_scores() -> None:
+    qrels, run = DATA / "qrels.parquet", rising()
+    shuffled = run.sample(fraction=1, shuffle=True, seed=1)
+    assert not codes(rf.evaluate(qrels, shuffled, "ndcg@10"))
+    ranked = run.with_columns(
+        rank=pl.col("score").rank("ordinal", descending=True).over("query_id")
+    )
+    assert not codes(rf.evaluate(qrels, ranked, "ndcg@10"))
+    few = run.head(9)
+    assert "stored_worst_first" not in codes(rf.evaluate(qrels, few, "ndcg@10"))
+
+
 def test_caveats_of_systems_are_named_once() -> None:
     queries = [f"q{n}" for n in range(20)]
     qrels = {query: {"a": 1, "b": 2} for query in queries}

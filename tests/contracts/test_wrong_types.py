@@ -44,6 +44,16 @@ def tuned() -> rf.Tuning:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "a result as metrics": lambda: rf.evaluate(QRELS, RUN, rf.evaluate(QRELS, RUN, "map")),
+    "queries without dimensions": lambda: rf.diff(QRELS, RUN, OTHER, only=np.array(5)),
+    "truth without dimensions": lambda: rf.from_lists([["a"]], np.array(5)),
+    "grades without dimensions": lambda: rf.from_relevance(np.array(5)),
+    "names without dimensions": lambda: rf.from_responses([{}], queries=np.array(5)),
+    "a surrogate in a metric": lambda: rf.calibration(3, by="\ud800"),
+    "an output without repr": lambda: rf.evaluate(QRELS, RUN, "map", output=Unwritable()),
+    "queries without repr": lambda: rf.diff(QRELS, RUN, OTHER, only=Unwritable()),
+    "an expression without repr": lambda: rf.metric(Unwritable()),
+    "a norm without repr": lambda: rf.stack(RUNS, norm=Unwritable()),
     "from_relevance of a frame": lambda: rf.from_relevance(pl.DataFrame({"a": [1]})),
     "from_lists with None": lambda: rf.from_lists({"q": None}, {"q": ["a"]}),
     "from_lists with numbers": lambda: rf.from_lists({1: 2}, {1: ["a"]}),

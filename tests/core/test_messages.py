@@ -16,7 +16,22 @@ from rankframe.core.messages import (
     shorten,
     shown,
     why_unlike,
+    without_user,
 )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown_text"),
+    [
+        ("a URI: 'AKIA:SECRET@bucket/x.parquet'", "a URI: 'bucket/x.parquet'"),
+        ("a URI: 'AKIA:SEC/R@T@bucket/x'", "a URI: 'bucket/x'"),
+        ('no host "SECRET@127.0.0.1" here', 'no host "127.0.0.1" here'),
+        ("https://ann:word@x.org/a?key=1 is gone", "https://x.org/a is gone"),
+        ("no column 'score'", "no column 'score'"),
+    ],
+)
+def test_what_a_driver_says_of_an_address_has_no_secrets(said: str, shown_text: str) -> None:
+    assert without_user(said) == shown_text
 
 
 @pytest.mark.parametrize(

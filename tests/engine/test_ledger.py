@@ -48,6 +48,7 @@ def test_the_ledger_says_what_was_counted() -> None:
         "queries_without_relevant": 1,
         "judged_retrieved": 3,
         "judged_share_top_10": pytest.approx((2 / 10 + 1 + 0) / 3),
+        "length_top_10": (10 + 1) / 2,
         "tied_documents": 9,
         "rank_score_disagree": 1,
     }

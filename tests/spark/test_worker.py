@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -116,7 +117,7 @@ def test_sums_of_partitions_are_those_of_all_queries_in_any_rounds(partitions: i
     for some in (tables, [rounds(tables[:2], b""), *(rounds([t], b"") for t in tables[2:])]):
         sums = driven(some, last_round)
         alone = evaluation().evaluate_partition(LEFT, RIGHT)
-        assert sums.pop(None) == alone.counts
+        assert sums.pop(None) == replace(alone.counts, rising=0)  # rows have no order on Spark
         whole = SliceSums.unite(sums.values())
         assert whole == alone.slices[WHOLE].finish(averages.metrics, averages.intervals)
         assert whole.buckets is None

@@ -278,7 +278,7 @@ def compare_systems(
         singles = with_bounds(singles, systems, judged)
     labels = [metric.label for metric in inputs.averaged]
     caveats = [
-        *describe_gaps(judged_gaps, unjudged_bounds),
+        *describe_gaps(judged_gaps, unjudged_bounds, systems.by_name),
         *_find_caveats(systems, inputs.averaged, table, setup),
     ]
     comparison = Comparison(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, Unpack
 
@@ -30,7 +30,14 @@ from rankframe.core.caveats import Caveat
 from rankframe.core.columns import QUERY, WEIGHT
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import did_you_mean, number_of, shown
-from rankframe.core.options import COUNT, DiffOptions, Policies, Storage, takes_options
+from rankframe.core.options import (
+    COUNT,
+    DiffOptions,
+    Policies,
+    Storage,
+    is_listed,
+    takes_options,
+)
 from rankframe.core.table import Cell, Note, Part, Table, as_html, as_text, warning_notes
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.core.wording import number_text, plain_text
@@ -127,8 +134,8 @@ def diff(
     depth = depth_of(chosen) if k is None else k
     COUNT.refuse("k", depth)
     COUNT.refuse("most", most)
-    if isinstance(only, str) or not isinstance(only, Iterable | None):
-        raise OptionError(f"only= (--query) takes a list of query ids, not {only!r}.")
+    if only is not None and not is_listed(only):
+        raise OptionError(f"only= (--query) takes a list of query ids, not {shown(only)}.")
     policies = Policies.from_options(options)
     described = Described.from_sources(
         queries, weight=weight, query_text=query_text, titles=titles, columns=columns
@@ -167,6 +174,7 @@ def diff(
     )  # fmt: skip
     gaps = [gap._replace(baseline=renamed[0], system=renamed[1])
             for gap in find_gaps(aligned, [SIDES])]  # fmt: skip
+    named = dict(zip(renamed, systems.values(), strict=True))
     bounds = find_bounds(aligned, [chosen]) if gaps else None
     if bounds is not None:
         summary = summary.with_columns(
@@ -182,7 +190,10 @@ def diff(
         lists.documents(moved[QUERY], *SIDES, int(depth), described),
         int(depth),
         lacking,
-        [*((None, c) for c in describe_gaps(gaps, bounds)), *caveats_of_systems(systems, lacking)],
+        [
+            *((None, c) for c in describe_gaps(gaps, bounds, named)),
+            *caveats_of_systems(systems, lacking),
+        ],
         vocabulary=aligned.vocabulary,
     ).named(*renamed)
 

@@ -173,7 +173,8 @@ def _decide(systems: Systems, demands: Demands, unpaired: Unpaired) -> Verdict:
     if judged_gaps := find_gaps(systems, [(BASELINE, CANDIDATE)]):
         bounds = find_bounds(systems, [gap.metric for gap in judged_gaps])
         checks = [_check_judged(check, systems, demands, bounds) for check in checks]
-    caveats = [*((None, caveat) for caveat in describe_gaps(judged_gaps, bounds)), *systems.caveats]
+    by_judgments = describe_gaps(judged_gaps, bounds, systems.by_name)
+    caveats = [*((None, caveat) for caveat in by_judgments), *systems.caveats]
     words = systems.vocabulary
     checks = [check | {"reason": words.render(str(check["reason"]))} for check in checks]
     return Verdict(

@@ -9,7 +9,7 @@ unjudged documents give.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from rankframe.core.arrays import Floats, Ints
 from rankframe.core.caveats import CAVEATS, Caveat, find_caveat
 from rankframe.core.messages import number_of
 from rankframe.engine.accumulator import average_values
-from rankframe.engine.ledger import TOP
+from rankframe.engine.ledger import EXAMPLES, TOP
 from rankframe.metrics.names import Metric
 from rankframe.stats.exact import exact_sum
 
@@ -149,12 +149,18 @@ def find_gaps(
     return sorted(apart, key=lambda gap: -gap.size)
 
 
-def describe_gaps(gaps: Sequence[JudgedGap], bounds: pl.DataFrame | None) -> Iterator[Caveat]:
+def describe_gaps(
+    gaps: Sequence[JudgedGap], bounds: pl.DataFrame | None, systems: Mapping[str, System]
+) -> Iterator[Caveat]:
     """Yield a caveat about the two systems whose judged shares differ most.
 
-    The caveat also states how many other pairs of systems differ.
+    The caveat also states how many other pairs of systems differ, and shows ids of unjudged
+    documents, which may have another form than those of judged ones.
 
-    `bounds`: the result of `find_bounds`; None if no run can be read again.
+    Args:
+        gaps: pairs of systems, widest gap first.
+        bounds: the result of `find_bounds`; None if no run can be read again.
+        systems: the systems by name.
     """
     if not gaps:
         return
@@ -165,6 +171,8 @@ def describe_gaps(gaps: Sequence[JudgedGap], bounds: pl.DataFrame | None) -> Ite
         names, shares = names[::-1], shares[::-1]
     others = len({(gap.baseline, gap.system) for gap in gaps}) - 1
     text = _describe_condensed(widest, bounds)
+    if examples := systems[names[1]].entry(EXAMPLES)[1]:
+        text += f". {examples}"
     if others:
         text += f". {number_of(others, 'more pair')} of systems {'is' if others == 1 else 'are'} "
         text += "judged as unevenly"

@@ -25,7 +25,7 @@ from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.document_metrics import OverDocuments
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import find_example_ids
-from rankframe.engine.ledger import POLICY
+from rankframe.engine.ledger import LENGTH, POLICY
 from rankframe.engine.pair_evaluation import PAIR_COUNTS
 from rankframe.engine.plan import label_of, metric_values
 from rankframe.io.input_table import InputTable
@@ -434,6 +434,12 @@ def caveats_of_systems(
     for name, system in systems.items():
         listed = [] if system.ledger is None else without_silenced(caveats_of(system.ledger))
         found += [(name, caveat) for caveat in listed if caveat.code != MISSING]
+    lengths = {name: system.entry(LENGTH)[0] for name, system in systems.items()}
+    known = {name: length for name, length in lengths.items() if length is not None}
+    most = max(known.values(), default=0)
+    for name, length in known.items():
+        differ = find_caveat("lengths_differ", most - length, length=length, most=most)
+        found += [(name, caveat) for caveat in differ]
     # A caveat of the judgments applies to all systems and is listed once.
     named = ((None if caveat.code == "all_relevant" else name, caveat) for name, caveat in found)
     return list(dict.fromkeys(named))

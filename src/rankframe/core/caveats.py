@@ -80,13 +80,44 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         "`columns=`. If smaller scores are better, the column is a distance: "
         '`columns={"distance": …}`. Above 50%, rankframe refuses the run.',
     ),
+    "stored_worst_first": CaveatInfo(
+        0.9,
+        "the share of rows with a better score than the row before, of the same query; of ranks, "
+        "if the run has no scores. Runs with both are not examined",
+        "the run seems to be stored worst first: in {value:.0%} of the rows, {column!r} {moves} "
+        "from the row before, but ranked lists are usually stored best first. If {good} numbers "
+        "are better, the column is a {other}: rename it, or pass {option}",
+        'If smaller scores are better, name the column: `columns={"distance": …}`. If the order of '
+        'the rows means nothing and the scores are right, pass `order="score"`. This caveat never '
+        "appears on Spark, where rows have no order.",
+    ),
     "few_judged": CaveatInfo(
         0.95,
         "the share of the top 10 without a judgment",
-        "only {judged:.1%} of the top 10 are judged. Unjudged documents count as not relevant",
+        "only {judged:.1%} of the top 10 are judged. Unjudged documents count as not relevant"
+        "{examples}",
         "Do the ids of run and judgments match? If so, judge more documents, or evaluate only "
         "judged documents with `judged_only=True`. `compare(…, bounds=True)` computes how much the "
         "unjudged documents could change the values.",
+    ),
+    "lengths_differ": CaveatInfo(
+        2,
+        "how many documents fewer the top 10 of a system have, on average, than those of the "
+        "system with the longest lists",
+        "the top 10 have {length:.1f} documents on average, and those of another system "
+        "{most:.1f}. Empty ranks count as not relevant",
+        "Was the run cut off? Compare both systems at the depth of the shorter lists: `k_max=3`, "
+        "or a metric such as ndcg@3. If the system finds no more documents, the values are right.",
+    ),
+    "judgments_of_others": CaveatInfo(
+        0.45,
+        "the number of relevant documents that the top 10 would have with the judgments of another "
+        "query, divided by that number plus the number with the judgments of their own query (in a "
+        "sample of 32 queries, if lists differ between queries)",
+        "in a sample of {queries} queries, the top 10 have {own} relevant documents. With the "
+        "judgments of another query, they would have about {other:.0f}. Are the query ids right?",
+        "Were judgments and run made from the same file of queries, with the same ids? A ranking "
+        "that does not depend on the query has this caveat, too.",
     ),
     "judged_differ": CaveatInfo(
         0.1,

@@ -27,6 +27,9 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 
+# Quoted text up to its last @.
+_USER = re.compile(r"(?<=['\"])[^'\"\s]*@")
+
 # Forms of ids that never match ids of another form.
 _FLOAT = re.compile(r"\d+\.0")
 _WHOLE = re.compile(r"\d+")
@@ -143,6 +146,15 @@ def masked(text: str) -> str:
     ('postgresql://db/shop#runs', 'https://x.org/a')
     """
     return _SECRET.sub(r"\1***", _ADDRESS.sub(_without_secrets, text))
+
+
+def without_user(reason: str) -> str:
+    """Remove user names and passwords from what a driver says of an address, in quotes.
+
+    >>> without_user("could not translate host name 'word@127.0.0.1'")
+    "could not translate host name '127.0.0.1'"
+    """
+    return _USER.sub("", masked(reason))
 
 
 def _without_secrets(address: re.Match[str]) -> str:

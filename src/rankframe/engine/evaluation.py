@@ -17,7 +17,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 import polars as pl
 
 from rankframe.core.caveats import PREFIX, Caveat
-from rankframe.core.columns import DOC, QUERY, RETRIEVED_FRAME, SUBTOPIC
+from rankframe.core.columns import DISTANCE, DOC, QUERY, RANK, RETRIEVED_FRAME, SCORE, SUBTOPIC
 from rankframe.core.errors import (
     ConstantScoreError,
     ContradictingRanksError,
@@ -187,7 +187,9 @@ class Evaluation(ABC):
     def ledger(self, counts: Counts, sides: Sides, more: Sequence[Item] = ()) -> pl.DataFrame:
         """Return the ledger: counts, the items in `more`, and policies."""
         described = {**self.policies.described(), **self.averages.intervals.described()}
-        caveats = [(f"{PREFIX}{code}", value, text) for code, value, text in self.caveats(counts)]
+        caveats = [
+            (f"{PREFIX}{code}", value, text) for code, value, text in self.caveats(counts, sides)
+        ]
         items = [*self.items(counts, sides), *more, *caveats]
         return make_ledger(items, described, self.vocabulary(sides))
 
@@ -196,9 +198,9 @@ class Evaluation(ABC):
         left, right = sides
         return (right if left is None else left).vocabulary
 
-    def caveats(self, counts: Counts) -> list[Caveat]:
+    def caveats(self, counts: Counts, sides: Sides) -> list[Caveat]:
         """Return the caveats: facts that can mislead a reader of the values."""
-        del counts
+        del counts, sides
         return []
 
     def inputs(self, sides: Sides) -> dict[str, str]:
@@ -345,7 +347,9 @@ class RunEvaluation(Evaluation):
             parts = [empty_values(judged.plan.metrics), *(part for part, _ in blocks)]
             values = combine_values(concat_values(parts), values, self.labels)
             # the judged metrics have counted these rows and queries already
-            counts = replace(counts, right_rows=0, run_queries=0, tied=0, disagreeing=None)
+            counts = replace(
+                counts, right_rows=0, run_queries=0, tied=0, rising=0, disagreeing=None
+            )
             for block_counts in (RunCounts.from_run(reading.found), *(more for _, more in blocks)):
                 counts = counts.merge(block_counts)
         counts = replace(counts, left_rows=rows.height)
@@ -436,10 +440,17 @@ class RunEvaluation(Evaluation):
         if counts.unweighted:
             raise unweighted_error(counts.unweighted, counts.evaluated, counts.weightless)
 
-    def caveats(self, counts: Counts) -> list[Caveat]:
+    def caveats(self, counts: Counts, sides: Sides) -> list[Caveat]:
         """Return the caveats: facts that can mislead a reader of the values."""
+        run = sides[1]
         has_catalogue = self.retrieved is not None and len(self.retrieved.catalogue.docs) > 0
-        return run_caveats(cast("RunCounts", counts), self.policies, has_catalogue=has_catalogue)
+        by = SCORE if SCORE in run.mapping else RANK
+        return run_caveats(
+            cast("RunCounts", counts),
+            self.policies,
+            has_catalogue=has_catalogue,
+            ordered_by=(DISTANCE if run.distance else by, run.mapping.get(by, by)),
+        )
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
         """List the counts of the judgments, the run and the retrieved documents."""

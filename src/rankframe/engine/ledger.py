@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import add
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.caveats import Caveat, find_caveat
-from rankframe.core.messages import listing
+from rankframe.core.messages import Option, listing
 from rankframe.core.options import Policies
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.tie_range import TieRanges
@@ -22,6 +22,7 @@ from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
 from rankframe.frames.pair import PairFrame
+from rankframe.frames.sample import Sample
 from rankframe.io.input_table import InputTable
 from rankframe.stats.exact import Exact, exact_sum
 
@@ -79,10 +80,13 @@ class RunCounts(Counts):
     lacking: str | None = first()  # a judged query that the run lacks
     without_relevant: int = 0
     judged_retrieved: int = 0
+    filled: int = 0  # places of the top 10 of these queries that have a document
     judged_shares: Exact = _NOTHING  # judged@10 of the evaluated queries, added up
     tied: int = 0
     # None: the run does not have both a score and a rank
     disagreeing: int | None = None
+    # rows that are better than the row before them in the input, of the same query
+    rising: int = 0
     # judged documents in the run, before it is cut at `k_max` or condensed
     overlap: int = 0
     # judged documents that are not relevant, and those graded below the best of all
@@ -101,6 +105,7 @@ class RunCounts(Counts):
     documents: int | None = None
     without_subtopic: int | None = None
     fingerprint: Fingerprint | None = None  # of the judgments that counted
+    sample: Sample | None = field(default=None, metadata={"merge": Sample.merge})
     # how far the order of ties moves values; None: the order was chosen
     tie_ranges: TieRanges | None = None
 
@@ -125,6 +130,7 @@ class RunCounts(Counts):
             run_queries=matches.queries,
             tied=matches.tied,
             disagreeing=matches.contradicting,
+            rising=matches.rising,
             overlap=matches.overlap,
             renumbered=matches.renumbered,
             qrels_dropped=judgments.dropped if best else None,
@@ -134,6 +140,7 @@ class RunCounts(Counts):
             documents=None if groups is None else judgments.height,
             without_subtopic=None if groups is None else groups.without,
             fingerprint=judgments.fingerprint,
+            sample=found.sampler.finish(found.policies.ties),
         )
 
     @classmethod
@@ -153,6 +160,7 @@ class RunCounts(Counts):
             lacking=cast("str | None", judged.queries.filter(pl.Series(judged.missing)).min()),
             without_relevant=int((~has_relevant).sum()),
             judged_retrieved=judged.matched,
+            filled=int(np.minimum(judged.retrieved, TOP)[evaluated].sum()),
             judged_shares=exact_sum(judged.judged_shares(TOP)[evaluated]),
             nonrelevant=int(np.count_nonzero(~relevant)),
             below_best=int(np.count_nonzero(judged.grade < judged.max_grade)),
@@ -202,6 +210,11 @@ class PairCounts(Counts):
 POLICY = "policy_"
 # The item whose note is the fingerprint of the judgments.
 FINGERPRINT = "qrels_fingerprint"
+# The item whose value is how many documents a list has in its top 10.
+LENGTH = f"length_top_{TOP}"
+_LENGTH = f"documents in a query's top {TOP}; mean over the evaluated queries of the run"
+# The item whose note has ids of unjudged documents.
+EXAMPLES = "unjudged_examples"
 # The suffix of items whose note names the column that orders a run.
 ORDER = "_order"
 _RENUMBERED = "ranks other than 1, 2, 3, …: numbered anew"
@@ -211,6 +224,13 @@ OVER_DOCUMENTS = "metrics_over_documents"
 GAPS = "metrics_gaps"
 _ABSENT = "evaluated, but not in the frame of queries"
 _UNKNOWN = "of these, in neither train nor items nor the catalogue"
+# Fewer neighbouring rows say nothing about the order in which a run is stored.
+ENOUGH_NEIGHBOURS: Final = 20
+_UPSIDE_DOWN: Final = {
+    "score": {"moves": "rises", "good": "small", "other": "distance"},
+    "distance": {"moves": "falls", "good": "large", "other": "score"},
+    "rank": {"moves": "falls", "good": "large", "other": "score"},
+}
 _BEST_GRADE = "judged documents, each by the best of its grades unless metrics use subtopics"
 LEDGER_SCHEMA = {"item": pl.String, "value": pl.Float64, "note": pl.String}
 
@@ -265,8 +285,12 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
         (f"judged_share_top_{TOP}", share, judged_share),
         ("tied_documents", counts.tied, tied),
     ]
+    if counts.judged_answered:
+        items.insert(-1, (LENGTH, counts.filled / counts.judged_answered, _LENGTH))
     if counts.fingerprint is not None:
         items.append((FINGERPRINT, None, str(counts.fingerprint)))
+    if counts.sample is not None and counts.sample.examples:
+        items.append((EXAMPLES, None, counts.sample.describe_examples()))
     units, by = counts.run_units, "" if subtopics is None else f", by {subtopics!r}"
     return items + _counted_items(
         ("rank_score_disagree", counts.disagreeing, "queries whose ranks contradict scores"),
@@ -286,10 +310,29 @@ def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -
 
 
 def run_caveats(
-    counts: RunCounts, policies: Policies, *, has_catalogue: bool = False
+    counts: RunCounts,
+    policies: Policies,
+    *,
+    has_catalogue: bool = False,
+    ordered_by: tuple[str, str] = ("score", "score"),
 ) -> list[Caveat]:
-    """Return the caveats of a run: facts that can mislead a reader of its values."""
+    """Return the caveats of a run: facts that can mislead a reader of its values.
+
+    Args:
+        counts: the counts of all queries.
+        policies: the options that decide what is counted.
+        has_catalogue: whether it is known which documents could be retrieved.
+        ordered_by: the kind of number that orders the run (score, distance or rank), and the name
+            of its column.
+    """
     found: list[Caveat] = []
+    neighbours = counts.right_rows - counts.run_queries
+    if neighbours >= ENOUGH_NEIGHBOURS and policies.order == "columns":
+        kind, column = ordered_by
+        facts = _UPSIDE_DOWN[kind]
+        option = Option("columns", {facts["other"]: column}).text()
+        share = counts.rising / neighbours
+        found += find_caveat("stored_worst_first", share, column=column, option=option, **facts)
     if counts.tie_ranges is not None:
         found += counts.tie_ranges.caveats()
     if counts.run_queries and counts.disagreeing is not None:
@@ -297,7 +340,12 @@ def run_caveats(
     if counts.judged_answered and not policies.judged_only:
         # Queries that the run lacks say nothing of what was judged.
         judged = float(counts.judged_shares) / counts.judged_answered
-        found += find_caveat("few_judged", 1 - judged, judged=judged)
+        examples = "" if counts.sample is None else counts.sample.describe_examples()
+        facts = {"judged": judged, "examples": examples and f". {examples}"}
+        found += find_caveat("few_judged", 1 - judged, **facts)
+    fit = None if counts.sample is None else counts.sample.fit()
+    if fit is not None:
+        found += find_caveat("judgments_of_others", fit.share, **fit._asdict())
     if counts.qrels_queries:
         done = "are left out" if policies.missing == "skip" else "score 0"
         found += find_caveat("queries_missing", counts.missing / counts.qrels_queries, done=done)

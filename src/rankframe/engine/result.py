@@ -231,6 +231,8 @@ class Result(Exported):
         """Return each metric's value by its label."""
         return dict(zip(self.summary["metric"], self.summary["value"], strict=True))
 
+    __iter__ = None  # without it, Python would iterate by asking for metrics 0, 1, …
+
     def __getitem__(self, label: str) -> float | None:
         """Return a metric's value, or None if no query has a value."""
         means = self.means

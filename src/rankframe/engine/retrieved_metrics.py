@@ -241,6 +241,7 @@ class RetrievedValues:
             run_queries=len(batch.starts),
             tied=rows.ranks.tied,
             disagreeing=rows.ranks.contradicting,
+            rising=rows.ranks.rising,
         )
         with self._lock:
             self.counts = self.counts.merge(counts)

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankframe.core.arrays import Floats, Ints, Keys
+from rankframe.core.arrays import Flags, Floats, Ints, Keys
 from rankframe.core.columns import DOC, QUERY, RELEVANCE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.kernel.batch import Ids, as_text, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
@@ -25,6 +25,7 @@ from rankframe.kernel.segments import number_segments, segment_starts, sort_orde
 from rankframe.kernel.tables import FACTORS
 
 NO_SUBTOPIC = -1
+SAMPLED = 32  # queries in `IndexedJudgments.sampled`
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 15  # rows that fit in the cache
 
@@ -167,6 +168,17 @@ class IndexedJudgments(QueryIndex):
     def dropped(self) -> int:
         """Count the rows that were dropped as duplicates of better rows."""
         return self.read - (self.height if self.subtopics is None else len(self.subtopics.document))
+
+    @cached_property
+    def sampled(self) -> Flags:
+        """Flag a few queries, which depend only on their ids; an extra False ends the array."""
+        hashes = self.hashes
+        if self.queries.dtype != pl.String:
+            hashes = text_hashes(QUERY, self.queries)
+        flags = np.zeros(len(hashes) + 1, np.bool_)
+        last = np.partition(hashes, SAMPLED - 1)[SAMPLED - 1] if len(hashes) > SAMPLED else _MASK
+        flags[:-1] = hashes <= last
+        return flags
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

@@ -19,6 +19,7 @@ from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import JudgedTies, Policies
 from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
+from rankframe.frames.sample import Sampler
 from rankframe.kernel.batch import Batch, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch
 from rankframe.kernel.matching import match_documents
@@ -141,6 +142,8 @@ class MatchCounts:
     dropped: int = 0
     # judged documents in the run, before the run is truncated at `k_max` or condensed
     overlap: int = 0
+    # rows that are better than the row before them in the input, of the same query
+    rising: int = 0
 
 
 class RunMatches:
@@ -168,6 +171,7 @@ class RunMatches:
         self.policies = policies
         self.listing = listing
         self.counts = MatchCounts()
+        self.sampler = Sampler(judgments)
         # all judgments, whose arrays are filled as batches are added
         self.whole = MatchedJudgments(
             queries=as_text(judgments.queries),
@@ -210,6 +214,7 @@ class RunMatches:
         if above is None:
             lengths = batch.lengths
         rows, judged = matches.batch_rows, matches.index_rows
+        self.sampler.add(batch, numbers)
         ranked = rows if self.listing is None else None
         found = rank_documents(batch, ranked, ties=self.policies.ties, ranks=ranks)
         if self.listing is not None:
@@ -226,6 +231,7 @@ class RunMatches:
             counts.queries += len(batch.starts)
             counts.tied += counted.tied
             counts.overlap += len(rows)
+            counts.rising += counted.rising
             for name in ("contradicting", "renumbered"):
                 number = getattr(counted, name)
                 if number is not None:

@@ -14,7 +14,7 @@ from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import NoOverlapError, OptionError, RankframeError
 from rankframe.core.forks import refuse_if_stranded
 from rankframe.core.messages import Option, number_of, shown
-from rankframe.core.options import FLAG, NoOverlap, Policies, check_list
+from rankframe.core.options import FLAG, NoOverlap, Policies, check_list, is_listed
 from rankframe.io.formats.numbers import given_numbers, turned
 from rankframe.io.python_objects import (
     count_each,
@@ -244,7 +244,9 @@ def _numbers(values: Iterable[Any], what: str) -> pl.Series:
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, Collection | np.ndarray) and not isinstance(value, str | bytes)
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Collection) and not isinstance(value, str | bytes)
 
 
 def _refuse_sets(values: Iterable[Any], what: str, kind: str) -> None:
@@ -331,7 +333,7 @@ def _grade_rows(rows: Any) -> tuple[pl.Series, NDArray[np.int64], NDArray[np.flo
         flat = rows.astype(np.float64).ravel()
         lengths = np.full(len(rows), rows.shape[1], np.int64)
     else:
-        if not isinstance(rows, Iterable):
+        if not is_listed(rows) and not isinstance(rows, Mapping):
             raise OptionError(f"rows must be lists of grades, not {shown(rows)}.")
         lists = [row.tolist() if hasattr(row, "tolist") else row for row in rows]
         nested = [isinstance(row, list | tuple) for row in lists]

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeAlias
 
 from rankframe.core.errors import OutputError
-from rankframe.core.messages import Option, is_text, masked
+from rankframe.core.messages import Option, is_text, masked, shown
 from rankframe.io.remote import STORES, Remote, explained, is_address, scheme_of
 
 Named: TypeAlias = str | os.PathLike[str]
@@ -25,6 +25,7 @@ DATABASE = re.compile(r"(duckdb|sqlite|postgres|postgresql):(?://)?([^#]*)(?:#(.
 _DESCRIPTOR = re.compile(r"/(?:proc/(self|thread-self|\d+)|dev)/fd/(\d+)")
 _LONGEST_NAME = 120  # bytes of a file name that is derived from the name of a run
 _MOST_LINKS = 40
+_WHOLE_NAME = 10_000  # characters of a path in a message
 
 
 def place(folder: Named) -> Path | Remote:
@@ -54,7 +55,7 @@ def place(folder: Named) -> Path | Remote:
     except OutputError:
         raise
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise OutputError(f"{folder!r} cannot be written to: {error}.") from error
+        raise OutputError(f"{shown(folder, _WHOLE_NAME)} cannot be written to: {error}.") from error
 
 
 def refuse_taken(

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rankframe.core.errors import OptionError
-from rankframe.core.messages import Option, masked, shorten
+from rankframe.core.messages import Option, shorten, without_user
 from rankframe.core.options import storage_options
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
@@ -349,7 +349,7 @@ def explained(place: str, error: BaseException) -> tuple[str, str]:
     )
     meaning = next(meanings, None)
     if meaning is None:
-        return shorten(masked(text), 200), ""
+        return shorten(without_user(text), 200), ""
     scheme = scheme_of(place)
     bucket = place.partition("://")[2].split("/", maxsplit=1)[0].split("@", maxsplit=1)[0]
     endpoint = setting("endpoint") if scheme in S3 else None

@@ -70,7 +70,7 @@ def from_responses(
 
 
 def _names(queries: Iterable[Any]) -> list[str]:
-    if isinstance(queries, str | bytes | Mapping) or not isinstance(queries, Iterable):
+    if not is_listed(queries):
         raise OptionError(f"queries takes a list of names, not {shown(queries)}.")
     return read_texts(queries, "the names of queries").to_list()
 

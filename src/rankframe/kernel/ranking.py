@@ -56,6 +56,9 @@ class DocumentRanks:
     contradicting: int | None = None
     # queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order
     renumbered: int | None = None
+    # rows that are better, by score or rank, than the row before them in the input, of the same
+    # query; 0 if the batch has both scores and ranks: the order of the rows then means nothing
+    rising: int = 0
 
     def take(self, rows: Ints) -> DocumentRanks:
         """Select rows."""
@@ -85,8 +88,10 @@ def rank_documents(
     if result is None:
         result = _rank_all(_order(batch, scores, ties), scores)
         result = result if rows is None else result.take(rows)
-    if SCORE in batch.numbers or RANK not in batch.numbers:
+    if RANK not in batch.numbers:
         return result
+    if SCORE in batch.numbers:
+        return replace(result, rising=0)
     return replace(result, renumbered=_count_renumbered(batch))
 
 
@@ -103,6 +108,8 @@ class RankedBatch:
     same: Flags | None
     # before truncation: documents with the same score as the document ranked just above them
     tied: int
+    # rows with a better score than the row before them in the batch, of the same query
+    rising: int = 0
 
     def __post_init__(self) -> None:
         self.starts = self.batch.starts
@@ -121,7 +128,7 @@ class RankedBatch:
         kept = ranges(batch.starts, lengths)
         rows = kept if ranked.rows is None else ranked.rows[kept]
         same = None if ranked.same is None else ranked.same[kept]
-        return cls(batch, lengths, rows, same, ranked.tied)
+        return cls(batch, lengths, rows, same, ranked.tied, ranked.rising)
 
     @cached_property
     def rank(self) -> Codes:
@@ -276,8 +283,10 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
 
 def _order(batch: Batch, scores: Floats | None, ties: JudgedTies) -> RankedBatch:
     """Order the rows of a batch by `scores`, which `_sort_values` returns."""
-    order, same = None, None
-    if scores is not None and _rises(batch, scores, between_queries=False).any():
+    order, same, rising = None, None, 0
+    if scores is not None:
+        rising = int(np.count_nonzero(_rises(batch, scores, between_queries=False)))
+    if scores is not None and rising:
         order, unsure = order_by_score(batch.docs, batch.code, batch.starts, scores, ties)
         # Only neighbours with the same leading bits can have the same score.
         same = np.zeros(batch.height, np.bool_)
@@ -290,7 +299,7 @@ def _order(batch: Batch, scores: Floats | None, ties: JudgedTies) -> RankedBatch
     tied = 0 if same is None else int(np.count_nonzero(same))
     if same is not None and tied and order is None and ties != "as_given":
         order = _order_ties(batch, same, ties)
-    return RankedBatch(batch, batch.lengths, order, same if tied else None, tied)
+    return RankedBatch(batch, batch.lengths, order, same if tied else None, tied, rising)
 
 
 def _order_ties(batch: Batch, same: Flags, ties: JudgedTies) -> Ints | None:
@@ -322,19 +331,23 @@ def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
         ordered, columns = columns, np.empty_like(columns)
         columns[:, ranked.rows] = ordered
     rank, first, last = columns
-    return DocumentRanks(rank, first, last, ranked.tied, contradicting)
+    return DocumentRanks(
+        rank, first, last, ranked.tied, contradicting=contradicting, rising=ranked.rising
+    )
 
 
 def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies) -> DocumentRanks | None:
     """Rank the given rows without sorting all rows; return None if this is not faster."""
-    descending = not _rises(batch, scores, between_queries=False).any()
-    contradicting = None
+    rising = int(np.count_nonzero(_rises(batch, scores, between_queries=False)))
+    descending, contradicting = not rising, None
     if SCORE in batch.numbers and RANK in batch.numbers:
         if not (descending and _rises(batch, batch.numbers[RANK], between_queries=True).all()):
             return None
         contradicting = 0
     ranks = (_rank_descending if descending else _rank_by_counting)(batch, rows, scores, ties)
-    return None if ranks is None else replace(ranks, contradicting=contradicting)
+    if ranks is None:
+        return None
+    return replace(ranks, contradicting=contradicting, rising=rising)
 
 
 def _rank_descending(

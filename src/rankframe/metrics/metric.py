@@ -20,7 +20,7 @@ import polars as pl
 
 from rankframe.core.columns import JUDGED_FRAME, SUBTOPIC_FRAME
 from rankframe.core.errors import MetricParameterError
-from rankframe.core.messages import shorten, shown
+from rankframe.core.messages import is_text, shorten, shown
 from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, Average, GapKind, is_number
 from rankframe.metrics.parts import Parts, Ratio, collecting
 
@@ -237,6 +237,8 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
         return str(value).lower()
     if value is None and NoneType in kinds:
         return value
+    if isinstance(value, str) and not is_text(value):
+        raise MetricParameterError(f"{key} is not proper Unicode: {shown(value)}.")
     accepted: dict[str, bool] = {}
     for part in kinds:
         if get_origin(part) is Literal:

@@ -150,7 +150,8 @@ def metric(
       q         2.0000  1.0000  -1.0000  b
     """
     if not isinstance(expression, pl.Expr):
-        raise MetricParameterError(f"a metric of your own is an expression, not {expression!r}.")
+        problem = f"a metric of your own is an expression, not {shown(expression)}."
+        raise MetricParameterError(problem)
     if not isinstance(higher_is_better, bool | None):
         raise MetricParameterError(f"higher_is_better is True or False, not {higher_is_better!r}.")
     label = _label_of(expression, name)

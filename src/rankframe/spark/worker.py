@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from uuid import uuid4
@@ -27,6 +27,7 @@ from rankframe.core.errors import (
 from rankframe.core.messages import number_of
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation, RunEvaluation
+from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import metric_values
 from rankframe.engine.result import SMALL
 from rankframe.frames.side_inputs import combine_sides
@@ -118,7 +119,10 @@ def evaluate_partition(
     if unit is not None:
         right = run_part(right, unit).frame.collect()
     accumulator = evaluation.evaluate_partition(left, right)
-    sums: list[tuple[SumsKey, Any]] = [(None, accumulator.counts)]
+    counts = accumulator.counts
+    if isinstance(counts, RunCounts):
+        counts = replace(counts, rising=0)  # rows have no order on Spark
+    sums: list[tuple[SumsKey, Any]] = [(None, counts)]
     for key, of_slice in accumulator.slices.items():
         sums += [((key, part.first), part) for part in of_slice.split(_METRICS_AT_ONCE)]
     return Answer(metric_values(accumulator.join()), sums)

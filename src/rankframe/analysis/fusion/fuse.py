@@ -144,7 +144,8 @@ def stack(
     """
     policies = FusionPolicies.from_options(options)
     definition = define_method(pl.col("normalised"))
-    method = Method(f"the column normalised, {norm}", norm_named(norm), definition)
+    by = norm_named(norm)
+    method = Method(f"the column normalised, {norm}", by, definition)
     opened = open_runs(named_runs(runs), policies, columns)
     refuse_absent_columns(columns, *opened.values())
     places = {name: place for place, name in enumerate(opened)}

@@ -307,7 +307,7 @@ class Findings:
         done = "left out for all" if shared.missing == "skip" else "scored 0"
         lacking = [replace(lack, done=done) for lack in systems.lacks]
         caveats = [
-            *describe_gaps(*self.judged),
+            *describe_gaps(*self.judged, systems.by_name),
             *find_caveat("few_queries", SMALL - counted, queries=number_of(counted, "query")),
             *self.setup.find_caveats(3, 1, counted),
             *self.setup.find_contradictions(against),

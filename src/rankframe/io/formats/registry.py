@@ -19,7 +19,7 @@ from typing import IO, Any, TypeAlias, cast
 import polars as pl
 
 from rankframe.core.errors import UnreadableInputError
-from rankframe.core.messages import shorten
+from rankframe.core.messages import shorten, without_user
 from rankframe.io.formats import delimited, trec_format
 from rankframe.io.formats.delimited import first_line, separator_of
 from rankframe.io.formats.json_text import open_json, write_object
@@ -328,7 +328,7 @@ def unreadable(name: str, error: BaseException) -> UnreadableInputError:
         )
     if re.search(r"utf-?8", text, re.IGNORECASE):
         return UnreadableInputError(name, "it is not UTF-8 text")
-    return UnreadableInputError(name, reason)
+    return UnreadableInputError(name, without_user(reason) if is_address(name) else reason)
 
 
 def _bad_part(name: str) -> str | None:

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from rankframe.core.errors import MissingExtraError, RankframeError, UnreadableInputError
-from rankframe.core.messages import did_you_mean, listing, masked, shorten
+from rankframe.core.messages import did_you_mean, listing, shorten, without_user
 from rankframe.core.threads import size_of
 from rankframe.io.raw_table import RawTable, lazy_table
 
@@ -242,4 +242,4 @@ def _explained(name: str, tables: Callable[[], list[str]]) -> Iterator[None]:
 def _said(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = _PREFIX.sub("", lines[0]) if lines else type(error).__name__
-    return shorten(masked(first.rstrip(" .;")), 200)
+    return shorten(without_user(first.rstrip(" .;")), 200)
