@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import NoneType
@@ -27,6 +27,7 @@ from rankframe.core.options import (
     declared,
     reached_with,
 )
+from rankframe.core.records import record
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 
@@ -74,7 +75,7 @@ def metavar(kind: Any) -> str:
     return "|".join(choices(kind)) or next(iter(names), "TEXT")
 
 
-@dataclass(frozen=True)
+@record
 class Flag:
     """Describe a flag, and how its value becomes an argument of the function behind a command."""
 
@@ -106,7 +107,7 @@ class Flag:
         return inspect.Parameter(self.name, place, default=default, annotation=kind)
 
 
-@dataclass(frozen=True)
+@record
 class Argument(Flag):
     """Describe an argument, which has no flag; `metavar` is its name in the help."""
 

@@ -8,8 +8,9 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from rankframe.core.records import record
 
 _LONGEST = 200
 # Flags of the command line that differ from the name of the option.
@@ -37,7 +38,7 @@ _MARK = re.compile(r"(?:#|::|/|:|@|\||[-_.](?:chunk|part|passage|p|c)?[-_]?)\d+$
 _UNKNOWN = "Is the key column right?"
 
 
-@dataclass(frozen=True)
+@record
 class Option:
     """Refer to an option in a message, with or without a value to pass.
 
@@ -65,7 +66,7 @@ class Option:
         return f"{flag} {value}"
 
 
-@dataclass(frozen=True)
+@record
 class Role:
     """Refer to an input in a message; the error adds the name of the run, if there are several."""
 

@@ -40,6 +40,7 @@ from typing import (
 from rankframe.core.caveats import CAVEATS, collected_caveats, silenced, warn_once
 from rankframe.core.errors import OptionError, UnknownOptionError
 from rankframe.core.messages import Option, shown
+from rankframe.core.records import record
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 88
@@ -176,7 +177,7 @@ def check_list(name: str, values: Any, expected: str) -> list[Any]:
     return take_all(name, values, _LONGEST_LIST)
 
 
-@dataclass(frozen=True)
+@record
 class OptionInfo:
     """Describe one option of a group."""
 
@@ -447,7 +448,7 @@ StorageSettings: TypeAlias = Mapping[str, str | int | float | bool]
 _TABLES = ("train", "items", "catalogue", "reference")
 
 
-@dataclass(frozen=True)
+@record
 class Policies(Options):
     """Decide what counts when a run is evaluated against judgments.
 
@@ -609,7 +610,7 @@ class Policies(Options):
         return self.unit is not None and self.unit_ranks == "kept" and self.ranks != "kept"
 
 
-@dataclass(frozen=True)
+@record
 class SharedPolicies(Policies):
     """Decide what counts when several runs are evaluated to be compared.
 
@@ -631,7 +632,7 @@ class SharedPolicies(Policies):
         return Policies(**{**vars(self), "missing": missing})
 
 
-@dataclass(frozen=True)
+@record
 class PairPolicies(Options):
     """Decide what counts when two rankings are compared with each other.
 
@@ -737,7 +738,7 @@ class PairPolicyOptions(PairedOptions, total=False):
 # Intervals and comparisons ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Intervals(Options):
     """Decide how confidence intervals of averages are computed.
 
@@ -767,7 +768,7 @@ class Intervals(Options):
         return {"ci": f"{100 * self.confidence:g}%, {how}"}
 
 
-@dataclass(frozen=True)
+@record
 class Comparing(Options):
     """Decide how systems are compared.
 
@@ -824,7 +825,7 @@ class UnpairedOptions(TypedDict, total=False):
 # Storage ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Storage(Options):
     """Decide how remote storage is reached.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from rankframe.core.caveats import Caveat
+from rankframe.core.records import record
 from rankframe.core.wording import markdown_text, plain_text
 
 # The meaning that the colour of a cell shows: better or worse, undecided, or not important.
@@ -27,7 +28,7 @@ _LATEX: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Cell:
     """Hold the text of a cell and how it stands out."""
 
@@ -42,7 +43,7 @@ class Cell:
     value: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Column:
     """Name a column and say whether it holds numbers, which are aligned to the right."""
 
@@ -58,7 +59,7 @@ class Column:
 Row: TypeAlias = Sequence[Cell]
 
 
-@dataclass(frozen=True)
+@record
 class Table:
     """Hold rows of cells, in groups that media may separate by a rule.
 
@@ -118,7 +119,7 @@ class Table:
         ]
 
 
-@dataclass(frozen=True)
+@record
 class Note:
     """Hold a sentence that belongs to a table; `lead` is its highlighted beginning."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, VALUES_FRAME, ColumnRequest
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, shown
+from rankframe.core.records import record
 from rankframe.engine.accumulator import WHOLE, SliceKey
 from rankframe.frames.attributes import ValueSets
 from rankframe.frames.catalogue import COLD, POPULARITY, SLICES_OF_POPULARITY, Catalogue
@@ -37,7 +37,7 @@ def documents_frame(exposure: Exposure, catalogue: Catalogue) -> pl.DataFrame:
     return _Counted.from_exposure(exposure, catalogue, WHOLE).frame()
 
 
-@dataclass(frozen=True)
+@record
 class Aggregate:
     """Hold the value of a metric over all lists, and over all lists outside each bucket."""
 
@@ -95,7 +95,7 @@ class Aggregate:
         return two_sided(self.value / error, len(self.without) - 1)
 
 
-@dataclass(frozen=True)
+@record
 class OverDocuments:
     """Hold the inputs of metrics over documents: exposure counts and the catalogue."""
 
@@ -130,7 +130,7 @@ class OverDocuments:
         return aggregates
 
 
-@dataclass(frozen=True)
+@record
 class _Counted:
     """Hold documents, and how often each is retrieved, by query bucket and cutoff."""
 
@@ -302,7 +302,7 @@ _CUTOFF: Final = 10
 _MOST_SLICES: Final = 1_000
 
 
-@dataclass(frozen=True)
+@record
 class ItemsBy:
     """Describe slices of documents: the attributes, the last rank, and whether to count hits."""
 

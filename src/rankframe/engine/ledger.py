@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, field, fields
 from operator import add
 from typing import Any, Self, TypeAlias, cast
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankframe.core.caveats import Caveat, find_caveat
 from rankframe.core.messages import listing
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.tie_range import TieRanges
 from rankframe.frames.catalogue import Catalogue
@@ -34,10 +35,11 @@ def first() -> Any:
     return field(default=None, metadata={"merge": min})
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Counts:
     """Hold counts that merge: numbers add up, and None means not counted."""
 
+    _: KW_ONLY
     # rows of the judgments and of what else lies beside the run, or of the first ranking
     left_rows: int = 0
     # rows of the run, or of the second ranking
@@ -65,10 +67,11 @@ class Counts:
         return type(self)(**merged)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class RunCounts(Counts):
     """Count the rows and queries of an evaluation of a run and its side inputs."""
 
+    _: KW_ONLY
     # the run against the judgments
     qrels_rows: int = 0
     qrels_queries: int = 0
@@ -159,10 +162,11 @@ class RunCounts(Counts):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PairCounts(Counts):
     """Count what the comparison of two rankings saw in both."""
 
+    _: KW_ONLY
     a_queries: int = 0
     b_queries: int = 0
     shared_queries: int = 0

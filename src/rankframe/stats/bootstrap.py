@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import exp, factorial
 
 import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import Floats, Ints, Keys
+from rankframe.core.records import record
 from rankframe.kernel.segments import position, segment_starts
 
 Hashes = Keys
@@ -75,7 +76,7 @@ def mix_bits(numbers: Hashes) -> Hashes:
     return numbers
 
 
-@dataclass(frozen=True)
+@record
 class BootstrapBuckets:
     """Accumulate sums of values over buckets of queries; sums of different queries merge."""
 

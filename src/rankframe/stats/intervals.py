@@ -7,7 +7,6 @@ than evaluating a million rows. Intervals of quantiles assume no distribution.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache, cached_property
 from statistics import NormalDist
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from rankframe.core.arrays import Floats, Ints
 from rankframe.core.options import Average
+from rankframe.core.records import record
 
 _SERIES_FROM = 1_000  # with at least this many degrees of freedom, five terms of the series suffice
 
@@ -151,7 +151,7 @@ _FAR = 40
 _TAIL_ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@record
 class OrderedValues:
     """Accumulate a multiset of values, for quantiles; accumulators of different queries merge."""
 
