@@ -19,7 +19,7 @@ import pytest
 import typer.main
 
 import rankframe as rf
-from rankframe.cli.app import app
+from rankframe.cli.app import make_app
 from rankframe.engine.convert import convert_file
 from tests.cli.shell import BM25, DENSE, MAIN, QRELS, SHOP, ended, rankframe
 from tests.support.engine_responses import elastic
@@ -29,7 +29,7 @@ COMMANDS = [
     "", "evaluate", "compare", "diff", "gate", "history", "report", "plot", "agree", "metrics",
     "convert", "trec_eval", "demo",
 ]  # fmt: skip
-GROUP: Any = typer.main.get_command(app)
+GROUP: Any = typer.main.get_command(make_app())
 HEAVY = ["polars", "numpy", "pyarrow", "altair", "pydantic"]
 
 

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import rankframe as rf
-from rankframe.cli.app import app
+from rankframe.cli.app import make_app
 from rankframe.cli.options import Flag, Given, flags_of, takes
 from rankframe.core.options import (
     Comparing,
@@ -34,7 +34,7 @@ TAKEN: dict[str, tuple[type[Options], ...]] = {
     "gate": (SharedPolicies,),
     "report": (SharedPolicies, Comparing, Intervals),
 }
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+COMMANDS: dict[str, Any] = typer.main.get_command(make_app()).commands  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize("command", [*TAKEN, "plot", "convert"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
@@ -62,7 +62,29 @@ def plainly(parameters: list[Any]) -> list[Any]:
             parameter.metavar = ""
         else:
             parameter.metavar = parameter.metavar or metavar(parameter.type_descriptor.annotation)
+        if "get_runtime_param" not in vars(parameter):
+            _convert_late(parameter)
     return parameters
+
+
+def _convert_late(parameter: Any) -> None:
+    """Take values that need no conversion as they are.
+
+    To convert a value, typer imports pydantic, which takes as long as all the rest of `--help`.
+    """
+    kind, many = parameter.type_descriptor.annotation, parameter.multiple or parameter.nargs == -1
+    kinds, convert = (kind, *get_args(kind)), parameter.get_runtime_param
+
+    def coerce(value: Any, **how: Any) -> Any:
+        if value is None:
+            return () if many else None
+        if many and list[str] in kinds:
+            return list(value)
+        if type(value) in kinds or value in choices(kind):
+            return value
+        return convert().coerce(value, **how)
+
+    parameter.get_runtime_param = lambda: SimpleNamespace(coerce=coerce)
 
 
 def metavar(kind: Any) -> str:
