@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
@@ -25,6 +24,7 @@ from rankframe.core.options import (
     option,
     storage_options,
 )
+from rankframe.core.records import record
 
 TAKEN: dict[str, tuple[type[Options], ...]] = {
     "evaluate": (Policies, Intervals),
@@ -106,7 +106,7 @@ def test_what_a_command_hands_on_is_taken(command: str) -> None:
     assert handed <= set(inspect.signature(getattr(rf, command)).parameters)
 
 
-@dataclass(frozen=True)
+@record
 class More(Policies):
     """A policy of every kind that a function may take."""
 

@@ -4,9 +4,7 @@ and lists of names.
 
 from __future__ import annotations
 
-import difflib
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -97,10 +95,11 @@ def nearest(name: object, names: Iterable[str], limit: int = 1) -> list[str]:
     # The time it takes grows with the square of its length.
     if not isinstance(name, str) or len(name) > _LONGEST:
         return []
+    from difflib import get_close_matches  # noqa: PLC0415 (only to complain)
+
     by_lower = {k.lower(): k for k in names}
-    return [
-        by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.7)
-    ]
+    near = get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.7)
+    return [by_lower[lower] for lower in near]
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
@@ -123,11 +122,13 @@ def sentences(*texts: Sequence[Part]) -> list[Part]:
 
 def _pairs(value: Mapping[str, object], within: str = "") -> Iterator[str]:
     """Yield the pairs of a mapping as a shell takes them: `run.doc_id=_id` for a nested one."""
+    from shlex import quote  # noqa: PLC0415 (only to complain)
+
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield from _pairs(item, f"{within}{key}.")
         else:
-            yield shlex.quote(f"{within}{key}={'' if item is None else item}")
+            yield quote(f"{within}{key}={'' if item is None else item}")
 
 
 def _literal(value: object) -> str:

@@ -44,6 +44,8 @@ from rankframe.core.records import record
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 88
+# A sentence on an option in a docstring.
+_ENTRY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _LARGEST = (1 << 63) - 1
 # Products and sums of grades, gains and weights up to it do not overflow.
 LARGEST_WEIGHT = 1e100
@@ -257,18 +259,19 @@ def declared(group: type[Options]) -> list[OptionInfo]:
         kind, facts = types[item.name], dict(item.metadata)
         by_type = (_BY_TYPE[part] for part in (kind, *get_args(kind)) if part in _BY_TYPE)
         facts["check"] = facts["check"] or next(by_type, None)
-        sentence = _sentence(facts.pop("same_as", group), item.name)
+        sentence = _sentences(facts.pop("same_as", group)).get(item.name, "")
         infos.append(OptionInfo(item.name, kind, item.default, sentence, **facts))
     return infos
 
 
-def _sentence(group: type[Options], name: str) -> str:
-    """Return the sentence on an option in the docstring of the group that declares it."""
-    entry = re.compile(rf"^    {name}: (.*(?:\n {{8}}.*)*)", re.MULTILINE)
-    for owner in group.__mro__:
-        if match := entry.search(inspect.cleandoc(owner.__doc__ or "")):
-            return " ".join(match[1].split())
-    return ""
+@cache
+def _sentences(group: type[Options]) -> dict[str, str]:
+    """Return the sentences on options in the docstrings of a group and of those it extends."""
+    sentences: dict[str, str] = {}
+    for owner in reversed(group.__mro__):
+        found = _ENTRY.findall(inspect.cleandoc(owner.__doc__ or ""))
+        sentences |= {name: " ".join(text.split()) for name, text in found}
+    return sentences
 
 
 def same_option(group: type[Options], name: str) -> Any:

@@ -26,7 +26,6 @@ from rankframe.frames.exposure import TIMES, Exposure, discounted_counts, shrink
 from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.metric import Metric
 from rankframe.stats.intervals import Bounds, t_quantile
-from rankframe.stats.significance import two_sided
 
 # With fewer lists, there is no interval: see docs/statistics.md.
 FEWEST_LISTS: Final = 100
@@ -92,6 +91,8 @@ class Aggregate:
             return None
         if not error:
             return None if self.value else 1.0
+        from rankframe.stats.significance import two_sided  # noqa: PLC0415 (in comparisons)
+
         return two_sided(self.value / error, len(self.without) - 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, field, fields
 from operator import add
-from typing import Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -22,9 +22,11 @@ from rankframe.frames.exposure import Exposure
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
-from rankframe.frames.pair import PairFrame
 from rankframe.io.input_table import InputTable
 from rankframe.stats.exact import Exact, exact_sum
+
+if TYPE_CHECKING:
+    from rankframe.frames.pair import PairFrame
 
 TOP = 10
 _NOTHING = Exact()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import cache, cached_property
-from statistics import NormalDist
 
 import numpy as np
 
@@ -37,6 +36,8 @@ def t_quantile(chance: float, freedom: int) -> float:
 
 def _by_series(chance: float, freedom: int) -> float:
     """Compute the t quantile by Cornish and Fisher's expansion around the normal quantile."""
+    from statistics import NormalDist  # noqa: PLC0415 (only for intervals by Student's t)
+
     z = NormalDist().inv_cdf(chance)
     terms = (
         z,
