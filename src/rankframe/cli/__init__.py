@@ -4,8 +4,6 @@ Commands parse flags, call the packages below and print the results. Heavy impor
 when a command needs them.
 """
 
-import gc
-
 from rankframe.cli.process import guarded
 
 __all__ = ["main"]
@@ -13,8 +11,6 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line. Even what it imports is imported under guard."""
-    # What imports make stays: to look for garbage in it again and again is a tenth of a small call.
-    gc.set_threshold(10_000)
 
     def work() -> int:
         from rankframe.cli.app import run
