@@ -20,7 +20,7 @@ from pathlib import Path
 from generated import DOCS, ROOT, table, with_sections
 
 import rankframe as rf
-from rankframe.cli.app import app
+from rankframe.cli.app import make_app
 from rankframe.present.charts.canvas import Look
 from rankframe.present.charts.registry import CHARTS, Definition
 
@@ -68,7 +68,7 @@ def draw_all(into: Path) -> None:
     with demo_folder():
         for name, definition in CHARTS.items():
             options = ["-o", str(into / f"{name}.svg"), "--quiet"]
-            app(["plot", name, *definition.example.split(), *options], standalone_mode=False)
+            make_app()(["plot", name, *definition.example.split(), *options], standalone_mode=False)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import typer.main
 from generated import DOCS, table, write
 
-from rankframe.cli.app import app
+from rankframe.cli.app import make_app
 from rankframe.cli.options import metavar
 from rankframe.core.options import choices
 
@@ -30,7 +30,7 @@ and so has [`trec_eval`](../migrating.md#trec_eval). The default among choices i
 
 def written() -> dict[Path, str]:
     """What the page should hold."""
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(make_app())
     parts = [HEADER, *(part for name in group.commands for part in _command(name, group))]
     return {PAGE: "\n".join(parts)}
 

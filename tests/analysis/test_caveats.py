@@ -169,22 +169,24 @@ def test_a_distance_called_score_is_noticed_by_the_order_of_the_rows() -> None:
     both = rf.evaluate(qrels, run, ["ndcg@10", "coverage@3"], items=run.select("doc_id").unique())
     assert both.caveats == evaluated.caveats
     turned = run.with_columns(score=-pl.col("score"))
-    with pytest.warns(rf.RankframeWarning, match="If large numbers are good, it is a score"):
+    with pytest.warns(
+        rf.RankframeWarning, match="If large numbers are better, the column is a score"
+    ):
         rf.evaluate(qrels, turned, "ndcg@10", columns={"distance": "score"})
 
 
 def test_ranks_that_count_from_the_worst_are_noticed() -> None:
     run = run_of("bm25").filter(pl.col("rank") <= 3).drop("score")
     run = run.with_columns(rank=4 - pl.col("rank"))
-    with pytest.warns(rf.RankframeWarning, match="it is a score: rename the column") as warned:
+    with pytest.warns(rf.RankframeWarning, match="the column is a score: rename it") as warned:
         rf.evaluate(DATA / "qrels.parquet", run, "ndcg@10")
-    assert "its 'rank' falls from row to row, in 100% of the rows" in str(warned[0].message)
+    assert "in 100% of the rows, 'rank' falls from the row before" in str(warned[0].message)
 
 
 def test_a_run_that_was_cut_off_is_not_taken_for_a_bad_one() -> None:
     qrels, whole = DATA / "qrels.parquet", run_of("hybrid")
     cut = whole.filter(pl.col("rank") <= 3)
-    said = "cut: its top 10 have 3.0 documents on average, and those of another system 10.0"
+    said = "cut: the top 10 have 3.0 documents on average, and those of another system 10.0"
     with pytest.warns(rf.RankframeWarning, match=said):
         rf.compare(qrels, {"whole": whole, "cut": cut}, "ndcg@10", ci=None)
     assert "lengths_differ" in codes(rf.diff(qrels, whole, cut, names=["whole", "cut"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
@@ -11,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 import rankframe as rf
-from rankframe.cli.app import app
+from rankframe.cli.app import make_app
 from rankframe.cli.options import Flag, Given, flags_of, takes
 from rankframe.core.options import (
     Comparing,
@@ -25,6 +24,7 @@ from rankframe.core.options import (
     option,
     storage_options,
 )
+from rankframe.core.records import record
 
 TAKEN: dict[str, tuple[type[Options], ...]] = {
     "evaluate": (Policies, Intervals),
@@ -34,7 +34,7 @@ TAKEN: dict[str, tuple[type[Options], ...]] = {
     "gate": (SharedPolicies,),
     "report": (SharedPolicies, Comparing, Intervals),
 }
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+COMMANDS: dict[str, Any] = typer.main.get_command(make_app()).commands  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize("command", [*TAKEN, "plot", "convert"])
@@ -106,7 +106,7 @@ def test_what_a_command_hands_on_is_taken(command: str) -> None:
     assert handed <= set(inspect.signature(getattr(rf, command)).parameters)
 
 
-@dataclass(frozen=True)
+@record
 class More(Policies):
     """A policy of every kind that a function may take."""
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import rankframe as rf
@@ -14,6 +15,11 @@ from rankframe.metrics import REGISTRY
 LIGHT = ["polars", "numpy"]
 HEAVY = ["scipy", "pandas", "altair", "pyspark", "typer", "rich", "pyarrow", "sklearn"]
 SRC = Path(rf.__file__).parent
+# What a plain evaluation does not need.
+UNNEEDED = [
+    *HEAVY, "difflib", "html", "http", "rankframe.analysis", "rankframe.cli", "rankframe.present",
+    "rankframe.frames.pair", "rankframe.stats.significance", "shlex", "ssl", "statistics",
+]  # fmt: skip
 
 
 def python(code: str) -> str:
@@ -38,6 +44,20 @@ def test_no_name_brings_a_heavy_package() -> None:
     assert imported("import rankframe; [getattr(rankframe, n) for n in dir(rankframe)]", HEAVY) == (
         "[]"
     )
+
+
+def test_an_evaluation_brings_nothing_else(tmp_path: Path) -> None:
+    qrels, run = tmp_path / "qrels.parquet", tmp_path / "run.parquet"
+    pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}).write_parquet(qrels)
+    pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]}).write_parquet(run)
+    # What polars and numpy bring differs by version.
+    code = (
+        "import sys, numpy, polars; before = {*sys.modules}; import rankframe as rf\n"
+        "rf.evaluate({'q': {'d': 1}}, {'q': {'d': 1.0}}, ['ndcg@10'])\n"
+        f"rf.evaluate({str(qrels)!r}, {str(run)!r}, ['ndcg@10'])\n"
+        f"print({{*sys.modules}} - before & {{*{UNNEEDED}}} or 'nothing')"
+    )
+    assert python(code) == "nothing"
 
 
 def test_the_public_names_are_the_api_and_nothing_else() -> None:

@@ -146,7 +146,7 @@ def test_the_lines_of_the_readme_run(
 
 
 def test_lines_that_are_not_run_have_commands_and_options_that_are_there() -> None:
-    group: Any = typer.main.get_command(app.app)
+    group: Any = typer.main.get_command(app.make_app())
     files = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
     there = [one for page in files for one in examples(page)]
     lines = [line for one in there for line in calls(one.code)]

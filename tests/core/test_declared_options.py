@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypedDict, Unpack
 
 import pytest
 
 from rankframe.core.errors import UnknownOptionError
 from rankframe.core.options import Options, choices, declared, option, same_option, takes_options
+from rankframe.core.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Paint(Options):
     """Two options, of which the ledger shows one.
 
@@ -27,7 +27,7 @@ class Paint(Options):
     size: float | None = option(None, "Size.", ledger=None)
 
 
-@dataclass(frozen=True)
+@record
 class Brush(Options):
     """An option that another group has, too, and one of its own.
 

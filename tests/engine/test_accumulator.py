@@ -1,7 +1,7 @@
 """Terms, sums and the accumulator: against scipy, by definition, and merged in any order."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from rankframe.core.options import Intervals, Policies
+from rankframe.core.records import record
 from rankframe.engine.accumulator import WHOLE, Accumulator, SliceSums, Sums, Terms, sum_by_slice
 from rankframe.engine.evaluation import RunEvaluation, prepare_evaluation
 from rankframe.engine.finish import summarise
@@ -254,10 +255,11 @@ def test_a_slice_draws_its_own_queries() -> None:
         assert found[0, number].finish(metrics, intervals).bounds == bounds != (None,)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Seen(Counts):
     """Counts of every kind: a number, one that may not be counted, and an example."""
 
+    _: KW_ONLY
     maybe: int | None = None
     example: str | None = first()
 

@@ -46,7 +46,7 @@ def codes(found: rf.Result) -> list[str]:
 def test_judgments_of_other_queries_are_noticed(search: tuple[pl.DataFrame, pl.DataFrame]) -> None:
     qrels, run = search
     assert not rf.evaluate(qrels, run, "ndcg@10").caveats
-    with pytest.warns(rf.RankframeWarning, match="Are these the right query ids"):
+    with pytest.warns(rf.RankframeWarning, match="Are the query ids right"):
         found = rf.evaluate(exchanged(qrels), run, "ndcg@10")
     assert "judgments_of_others" in codes(found)
 

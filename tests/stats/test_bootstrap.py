@@ -168,9 +168,9 @@ def test_poisson_weights_have_mean_and_variance_1() -> None:
 
 
 def _table() -> np.ndarray:
-    from rankframe.stats.bootstrap import _POISSON  # pyright: ignore[reportPrivateUsage]
+    from rankframe.stats.bootstrap import _poisson_table  # pyright: ignore[reportPrivateUsage]
 
-    return _POISSON
+    return _poisson_table()
 
 
 def _drawn(origins: np.ndarray, replicates: int, seed: int = 0) -> np.ndarray:

@@ -95,6 +95,7 @@ def _main() -> None:
 
     for name in dir(rf):
         getattr(rf, name)
+    rankframe.cli.app.make_app()
     for line in sys.stdin:
         ended = _run([Case(**case) for case in json.loads(line)])
         print(json.dumps([asdict(one) for one in ended]), flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import get_args
 
@@ -16,6 +16,7 @@ from rankframe.core.caveats import MOST_PERMUTATIONS, Caveat, find_caveat
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Comparing, Intervals, Test
+from rankframe.core.records import record
 from rankframe.engine.accumulator import Terms
 from rankframe.engine.result import SMALL
 from rankframe.metrics.names import Metric
@@ -46,13 +47,13 @@ from rankframe.stats.significance import (
 )
 
 
-@dataclass(frozen=True)
+@record
 class Setup:
     """Decide how systems are compared: with which baseline, test, correction and intervals."""
 
     baseline: str | None = None
-    comparing: Comparing = Comparing()  # noqa: RUF009 (frozen)
-    intervals: Intervals = Intervals()  # noqa: RUF009 (frozen)
+    comparing: Comparing = Comparing()
+    intervals: Intervals = Intervals()
 
     @property
     def significance(self) -> SignificanceTest:
@@ -201,7 +202,7 @@ def difference_row(
     }
 
 
-@dataclass(frozen=True)
+@record
 class AlignedValues(PairedValues):
     """Hold the values of a metric for several systems over the same queries.
 

@@ -6,7 +6,7 @@ A gap is the difference between the averages of a metric over slices, so it has 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from rankframe.analysis.systems import Systems
 from rankframe.core.arrays import Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.options import Intervals
+from rankframe.core.records import record
 from rankframe.engine.finish import gap_item, too_few_slices
 from rankframe.engine.ledger import Item
 from rankframe.engine.result import SMALL
@@ -75,7 +76,7 @@ def gap_items(gaps: Sequence[AlignedGaps]) -> list[Item]:
     return [*gap_item(left_out), *untested]
 
 
-@dataclass(frozen=True)
+@record
 class AlignedGaps:
     """Hold the values of a gap for several systems over the same queries."""
 

@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -22,6 +22,7 @@ from rankframe.core.options import (
     is_number,
     take_all,
 )
+from rankframe.core.records import record
 
 Kind = Literal["no worse than", "better than", "at least", "at most"]
 HOW: Final = (
@@ -46,7 +47,7 @@ _FEW = 10
 Measured = tuple[float, float, float | None, int]
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """Hold a condition on one metric, for all queries or for each slice."""
 
@@ -130,7 +131,7 @@ class Rule:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Demands:
     """Hold the rules of a gate, and the minimum data for a decision."""
 

@@ -6,7 +6,7 @@ Stored values are read as systems in `stored.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from itertools import combinations
 
@@ -20,6 +20,7 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, in_vocabulary, naming_the_run
 from rankframe.core.messages import Option, number_of
 from rankframe.core.options import Intervals, Policies, Progress, Report, Unpaired
+from rankframe.core.records import record
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.accumulator import WHOLE, SliceKey, Terms
 from rankframe.engine.document_metrics import OverDocuments
@@ -43,7 +44,7 @@ from rankframe.stats.bootstrap import Hashes, hash_ids
 _DEFAULT_DEPTH = 10
 
 
-@dataclass(frozen=True)
+@record
 class System:
     """Hold the values of a system, one row per query in byte order, and its ledger."""
 
@@ -92,7 +93,7 @@ class System:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Runs:
     """Hold runs, the judgments to evaluate them against, and the policies."""
 
@@ -205,7 +206,7 @@ def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
 # The same queries for every system ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Subset:
     """Hold the rows of the queries of one comparison: all queries, or a slice."""
 
@@ -220,7 +221,7 @@ class Subset:
         return {"metric": metric.label, "by": self.by, "slice": self.name}
 
 
-@dataclass(frozen=True)
+@record
 class Systems:
     """Hold aligned systems: systems that were read or evaluated, with the same queries."""
 
@@ -233,7 +234,7 @@ class Systems:
     unpaired_note: str = ""
     # counts of the judged queries that runs lack
     lacks: Sequence[Lack] = ()
-    attributes: QueryAttributes = QueryAttributes()  # noqa: RUF009 (frozen)
+    attributes: QueryAttributes = QueryAttributes()
     metrics: Sequence[Metric] = ()
     # all queries, and every requested slice
     subsets: Sequence[Subset] = ()
@@ -243,7 +244,7 @@ class Systems:
     tables: Held | None = None
     runs: Mapping[str, InputTable] = field(default_factory=dict)
     # the policies of the evaluation, and the weights of queries
-    policies: Policies = Policies()  # noqa: RUF009 (frozen)
+    policies: Policies = Policies()
     weights: Attributes | None = None
     # caveats with the system that each is about; None: all systems
     caveats: Sequence[tuple[str | None, Caveat]] = ()
@@ -389,7 +390,7 @@ MISSING = "queries_missing"
 _LEAST_SHARED = 0.5
 
 
-@dataclass(frozen=True)
+@record
 class Lack:
     """Hold the number of judged queries that a system's run lacks, and how they were treated."""
 

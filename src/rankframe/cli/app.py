@@ -8,65 +8,71 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from rankframe.cli.compare import compare, diff
 from rankframe.cli.completion import whole_words
-from rankframe.cli.convert import convert
-from rankframe.cli.evaluate import agree, evaluate
-from rankframe.cli.fuse import fuse, tune
-from rankframe.cli.gate import gate, history
 from rankframe.cli.options import PlainCommand, plainly
-from rankframe.cli.plot import plot
 from rankframe.cli.process import FAILED
-from rankframe.cli.reference import demo, fusions, metrics
-from rankframe.cli.report import report
-from rankframe.cli.trec_eval import TrecCommand, trec_eval
 from rankframe.core.caveats import RankframeWarning
 from rankframe.core.errors import RankframeError
 
+# The commands in the order of `rankframe --help`, and their modules.
+COMMANDS = {
+    "evaluate": "evaluate",
+    "compare": "compare",
+    "diff": "compare",
+    "gate": "gate",
+    "history": "gate",
+    "report": "report",
+    "plot": "plot",
+    "agree": "evaluate",
+    "fuse": "fuse",
+    "tune": "fuse",
+    "metrics": "reference",
+    "fusions": "reference",
+    "convert": "convert",
+    "trec_eval": "trec_eval",
+    "demo": "reference",
+}
+
 
 class _Group(TyperGroup):
-    """Group all commands.
-
-    Flags without a value get the value false, not None: for None, typer imports pydantic, which
-    takes as long as all the rest of `rankframe evaluate --help`.
-    """
+    """Group all commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options of `rankframe` itself; all are flags."""
-        flags = plainly(super().get_params(ctx))
-        for flag in flags:
-            flag.default = bool(flag.default)
-        return flags
+        return plainly(super().get_params(ctx))
 
 
-app = typer.Typer(
-    cls=_Group,
-    help="Evaluate rankings at dataframe speed.\n\nNew here? Try [bold]rankframe demo[/bold].",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-# In the order of `rankframe --help`.
-for _command in (
-    evaluate, compare, diff, gate, history, report, plot, agree, fuse, tune, metrics, fusions,
-    convert, trec_eval, demo,
-):  # fmt: skip
-    _help, _, _examples = (inspect.getdoc(_command) or "").partition("\n\nExamples:\n")
-    app.command(
-        _command.__name__,
-        help=_help,
-        epilog=f"[bold]Examples[/bold]\n\n{_examples}\n",
-        cls=TrecCommand if _command is trec_eval else PlainCommand,
-    )(_command)
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Put commands together, of which only the modules are imported."""
+    app = typer.Typer(
+        cls=_Group,
+        help="Evaluate rankings at dataframe speed.\n\nNew here? Try [bold]rankframe demo[/bold].",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(root)
+    for name in names:
+        module = import_module(f"rankframe.cli.{COMMANDS[name]}")
+        command = getattr(module, name)
+        about, _, examples = (inspect.getdoc(command) or "").partition("\n\nExamples:\n")
+        app.command(
+            name,
+            help=about,
+            epilog=f"[bold]Examples[/bold]\n\n{examples}\n",
+            cls=getattr(module, "TrecCommand", PlainCommand),
+        )(command)
+    return app
 
 
-@app.callback(invoke_without_command=True)
 def root(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
@@ -85,9 +91,11 @@ def run() -> int:
     """
     # printed on stderr, in one line each
     warnings.filterwarnings("ignore", category=RankframeWarning)
+    # One command needs the module of no other; help and completion need all.
+    names = [name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS
     try:
         with whole_words():
-            code = app(prog_name="rankframe", standalone_mode=False)
+            code = make_app(names)(prog_name="rankframe", standalone_mode=False)
     except Exception as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # typer wraps it
             raise error.__cause__ from None

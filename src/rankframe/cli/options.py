@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
@@ -27,6 +27,7 @@ from rankframe.core.options import (
     declared,
     reached_with,
 )
+from rankframe.core.records import record
 
 OUTPUT, POLICIES, STATISTICS = "Output", "Policies", "Intervals and slices"
 
@@ -61,7 +62,29 @@ def plainly(parameters: list[Any]) -> list[Any]:
             parameter.metavar = ""
         else:
             parameter.metavar = parameter.metavar or metavar(parameter.type_descriptor.annotation)
+        if "get_runtime_param" not in vars(parameter):
+            _convert_late(parameter)
     return parameters
+
+
+def _convert_late(parameter: Any) -> None:
+    """Take values that need no conversion as they are.
+
+    To convert a value, typer imports pydantic, which takes as long as all the rest of `--help`.
+    """
+    kind, many = parameter.type_descriptor.annotation, parameter.multiple or parameter.nargs == -1
+    kinds, convert = (kind, *get_args(kind)), parameter.get_runtime_param
+
+    def coerce(value: Any, **how: Any) -> Any:
+        if value is None:
+            return () if many else None
+        if many and list[str] in kinds:
+            return list(value)
+        if type(value) in kinds or value in choices(kind):
+            return value
+        return convert().coerce(value, **how)
+
+    parameter.get_runtime_param = lambda: SimpleNamespace(coerce=coerce)
 
 
 def metavar(kind: Any) -> str:
@@ -74,7 +97,7 @@ def metavar(kind: Any) -> str:
     return "|".join(choices(kind)) or next(iter(names), "TEXT")
 
 
-@dataclass(frozen=True)
+@record
 class Flag:
     """Describe a flag, and how its value becomes an argument of the function behind a command."""
 
@@ -106,7 +129,7 @@ class Flag:
         return inspect.Parameter(self.name, place, default=default, annotation=kind)
 
 
-@dataclass(frozen=True)
+@record
 class Argument(Flag):
     """Describe an argument, which has no flag; `metavar` is its name in the help."""
 

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from rankframe.core.caveats import Caveat
 from rankframe.core.errors import OutputError
 from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
+from rankframe.core.records import record
 from rankframe.core.wording import plain_text
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PATIENCE = 2.0  # seconds before anything moves on the screen
 
 
-@dataclass(frozen=True)
+@record
 class Output:
     """Hold the output options of a command; a command has flags for some of them."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import polars as pl
+
+from rankframe.core.records import record
 
 # The kinds of inputs.
 Role: TypeAlias = Literal["qrels", "run", "queries"]
@@ -139,7 +140,7 @@ _WRITTEN: Final[dict[str, _Written]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class ColumnRequest:
     """Request a column of a frame. Its name has the parameters that differ from their defaults.
 
@@ -193,7 +194,7 @@ _K: Final = ("k",)
 _ATTRIBUTE: Final = ("attribute",)
 
 
-@dataclass(frozen=True)
+@record
 class FrameColumns:
     """Describe the rows and columns of a frame."""
 

@@ -4,12 +4,11 @@ and lists of names.
 
 from __future__ import annotations
 
-import difflib
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from rankframe.core.records import record
 
 _LONGEST = 200
 # Flags of the command line that differ from the name of the option.
@@ -40,7 +39,7 @@ _MARK = re.compile(r"(?:#|::|/|:|@|\||[-_.](?:chunk|part|passage|p|c)?[-_]?)\d+$
 _UNKNOWN = "Is the key column right?"
 
 
-@dataclass(frozen=True)
+@record
 class Option:
     """Refer to an option in a message, with or without a value to pass.
 
@@ -68,7 +67,7 @@ class Option:
         return f"{flag} {value}"
 
 
-@dataclass(frozen=True)
+@record
 class Role:
     """Refer to an input in a message; the error adds the name of the run, if there are several."""
 
@@ -99,10 +98,11 @@ def nearest(name: object, names: Iterable[str], limit: int = 1) -> list[str]:
     # The time it takes grows with the square of its length.
     if not isinstance(name, str) or len(name) > _LONGEST:
         return []
+    from difflib import get_close_matches  # noqa: PLC0415 (only to complain)
+
     by_lower = {k.lower(): k for k in names}
-    return [
-        by_lower[m] for m in difflib.get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.7)
-    ]
+    near = get_close_matches(name.lower(), by_lower, n=limit, cutoff=0.7)
+    return [by_lower[lower] for lower in near]
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
@@ -125,11 +125,13 @@ def sentences(*texts: Sequence[Part]) -> list[Part]:
 
 def _pairs(value: Mapping[str, object], within: str = "") -> Iterator[str]:
     """Yield the pairs of a mapping as a shell takes them: `run.doc_id=_id` for a nested one."""
+    from shlex import quote  # noqa: PLC0415 (only to complain)
+
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield from _pairs(item, f"{within}{key}.")
         else:
-            yield shlex.quote(f"{within}{key}={'' if item is None else item}")
+            yield quote(f"{within}{key}={'' if item is None else item}")
 
 
 def _literal(value: object) -> str:

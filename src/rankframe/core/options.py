@@ -40,9 +40,12 @@ from typing import (
 from rankframe.core.caveats import CAVEATS, collected_caveats, silenced, warn_once
 from rankframe.core.errors import OptionError, UnknownOptionError
 from rankframe.core.messages import Option, shown
+from rankframe.core.records import record
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 88
+# A sentence on an option in a docstring.
+_ENTRY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _LARGEST = (1 << 63) - 1
 # Products and sums of grades, gains and weights up to it do not overflow.
 LARGEST_WEIGHT = 1e100
@@ -176,7 +179,7 @@ def check_list(name: str, values: Any, expected: str) -> list[Any]:
     return take_all(name, values, _LONGEST_LIST)
 
 
-@dataclass(frozen=True)
+@record
 class OptionInfo:
     """Describe one option of a group."""
 
@@ -256,18 +259,19 @@ def declared(group: type[Options]) -> list[OptionInfo]:
         kind, facts = types[item.name], dict(item.metadata)
         by_type = (_BY_TYPE[part] for part in (kind, *get_args(kind)) if part in _BY_TYPE)
         facts["check"] = facts["check"] or next(by_type, None)
-        sentence = _sentence(facts.pop("same_as", group), item.name)
+        sentence = _sentences(facts.pop("same_as", group)).get(item.name, "")
         infos.append(OptionInfo(item.name, kind, item.default, sentence, **facts))
     return infos
 
 
-def _sentence(group: type[Options], name: str) -> str:
-    """Return the sentence on an option in the docstring of the group that declares it."""
-    entry = re.compile(rf"^    {name}: (.*(?:\n {{8}}.*)*)", re.MULTILINE)
-    for owner in group.__mro__:
-        if match := entry.search(inspect.cleandoc(owner.__doc__ or "")):
-            return " ".join(match[1].split())
-    return ""
+@cache
+def _sentences(group: type[Options]) -> dict[str, str]:
+    """Return the sentences on options in the docstrings of a group and of those it extends."""
+    sentences: dict[str, str] = {}
+    for owner in reversed(group.__mro__):
+        found = _ENTRY.findall(inspect.cleandoc(owner.__doc__ or ""))
+        sentences |= {name: " ".join(text.split()) for name, text in found}
+    return sentences
 
 
 def same_option(group: type[Options], name: str) -> Any:
@@ -447,7 +451,7 @@ StorageSettings: TypeAlias = Mapping[str, str | int | float | bool]
 _TABLES = ("train", "items", "catalogue", "reference")
 
 
-@dataclass(frozen=True)
+@record
 class Policies(Options):
     """Decide what counts when a run is evaluated against judgments.
 
@@ -610,7 +614,7 @@ class Policies(Options):
         return self.unit is not None and self.unit_ranks == "kept" and self.ranks != "kept"
 
 
-@dataclass(frozen=True)
+@record
 class SharedPolicies(Policies):
     """Decide what counts when several runs are evaluated to be compared.
 
@@ -632,7 +636,7 @@ class SharedPolicies(Policies):
         return Policies(**{**vars(self), "missing": missing})
 
 
-@dataclass(frozen=True)
+@record
 class PairPolicies(Options):
     """Decide what counts when two rankings are compared with each other.
 
@@ -738,7 +742,7 @@ class PairPolicyOptions(PairedOptions, total=False):
 # Intervals and comparisons ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Intervals(Options):
     """Decide how confidence intervals of averages are computed.
 
@@ -768,7 +772,7 @@ class Intervals(Options):
         return {"ci": f"{100 * self.confidence:g}%, {how}"}
 
 
-@dataclass(frozen=True)
+@record
 class Comparing(Options):
     """Decide how systems are compared.
 
@@ -825,7 +829,7 @@ class UnpairedOptions(TypedDict, total=False):
 # Storage ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Storage(Options):
     """Decide how remote storage is reached.
 

@@ -6,19 +6,23 @@ here computes a number. The terminal and the report have their own renderers of 
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from rankframe.core.caveats import Caveat
+from rankframe.core.records import record
 from rankframe.core.wording import markdown_text, plain_text
 
 # The meaning that the colour of a cell shows: better or worse, undecided, or not important.
 Tone: TypeAlias = Literal["", "good", "bad", "doubtful", "muted"]
 # Colours that are readable on white and on black, with any kind of colour vision.
 _COLOURS: Final = {"good": "#12875a", "bad": "#c9541f"}
+# Without `html`, whose import takes longer than that of this module.
+_ESCAPES: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
+)
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -27,7 +31,7 @@ _LATEX: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Cell:
     """Hold the text of a cell and how it stands out."""
 
@@ -42,7 +46,7 @@ class Cell:
     value: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Column:
     """Name a column and say whether it holds numbers, which are aligned to the right."""
 
@@ -58,7 +62,7 @@ class Column:
 Row: TypeAlias = Sequence[Cell]
 
 
-@dataclass(frozen=True)
+@record
 class Table:
     """Hold rows of cells, in groups that media may separate by a rule.
 
@@ -118,7 +122,7 @@ class Table:
         ]
 
 
-@dataclass(frozen=True)
+@record
 class Note:
     """Hold a sentence that belongs to a table; `lead` is its highlighted beginning."""
 
@@ -181,13 +185,13 @@ def as_html(parts: Iterable[Part]) -> str:
 
 def _html(part: Part) -> str:
     if isinstance(part, Note):
-        text = html.escape(part.text)
+        text = part.text.translate(_ESCAPES)
         if not part.lead:
             return f"<p><small>{text}</small></p>"
         return f"<p><b>{_coloured(part.lead, part.tone)}</b>: {text}</p>"
     sides = [f" style='text-align:{column.align}'" for column in part.columns]
     head = "".join(
-        f"<th{side}>{html.escape(title)}</th>"
+        f"<th{side}>{title.translate(_ESCAPES)}</th>"
         for side, title in zip(sides, part.titles, strict=True)
     )
     body = "".join(
@@ -205,7 +209,7 @@ def _html_cell(cell: Cell) -> str:
 
 
 def _coloured(text: str, tone: Tone) -> str:
-    text = html.escape(text)
+    text = text.translate(_ESCAPES)
     return f'<span style="color:{_COLOURS[tone]}">{text}</span>' if tone in _COLOURS else text
 
 

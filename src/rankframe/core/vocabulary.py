@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from rankframe.core.records import record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +29,7 @@ _WORDS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Vocabulary:
     """Hold the nouns that texts use for queries and documents, such as "user" and "item".
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, Protocol
 
 from rankframe.core.options import Average
@@ -25,8 +26,6 @@ UNSEEN: Final[dict[str, str]] = {
         *(plane << 16 | last for plane in range(17) for last in (0xFFFE, 0xFFFF)),
     )
 }  # fmt: skip
-# Surrogates, which stand for bytes of file names that are no text.
-_PLAIN = str.maketrans(UNSEEN | {chr(code): f"\\u{code:x}" for code in range(0xD800, 0xE000)})
 
 
 class Shown(Protocol):
@@ -51,8 +50,14 @@ def plain_text(text: str, limit: int | None = None) -> str:
     """
     if limit is not None:
         text = text[: limit + 1]  # bounds the work for a long text
-    shown = text.translate(_PLAIN)
+    shown = text.translate(_escapes())
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+@cache
+def _escapes() -> dict[int, str]:
+    """Return how to show invisible characters, and surrogates (bytes of names that are no text)."""
+    return str.maketrans(UNSEEN | {chr(code): f"\\u{code:x}" for code in range(0xD800, 0xE000)})
 
 
 def distinct_texts(texts: Iterable[str], limit: int) -> dict[str, str]:

@@ -21,6 +21,7 @@ import polars as pl
 from rankframe.core.arrays import Flags, Floats, Ints
 from rankframe.core.columns import QUERY
 from rankframe.core.options import Intervals
+from rankframe.core.records import record
 from rankframe.engine.ledger import Counts
 from rankframe.engine.plan import concat_values, empty_values
 from rankframe.io.queries import Attributes, QueryAttributes
@@ -51,7 +52,7 @@ WHOLE: Final[SliceKey] = (-1, -1)
 _START = np.zeros(1, np.int64)
 
 
-@dataclass(frozen=True)
+@record
 class Terms:
     """Hold a metric's values as the terms of its average, Σ above / Σ below; 0 where undefined."""
 
@@ -110,7 +111,7 @@ _SUMMED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Sums:
     """Hold the sums that a metric's average and spread are computed from; they merge."""
 
@@ -234,7 +235,7 @@ def average_values(
     return sums.average(metric)
 
 
-@dataclass(frozen=True)
+@record
 class SliceSums:
     """Hold the sums of all metrics over one slice of queries, from which a summary is computed."""
 
@@ -427,7 +428,7 @@ def _bucket_names(place: int) -> tuple[str, str, str]:
     return f"{place} above", f"{place} below", f"{place} undefined"
 
 
-@dataclass(frozen=True)
+@record
 class Averages:
     """Describe the averages to compute over queries: metrics, slices, weights and intervals."""
 

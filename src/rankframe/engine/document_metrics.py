@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import DOC, VALUES_FRAME, ColumnRequest
 from rankframe.core.errors import MetricParameterError, OptionError
 from rankframe.core.messages import Option, shown
+from rankframe.core.records import record
 from rankframe.engine.accumulator import WHOLE, SliceKey
 from rankframe.frames.attributes import ValueSets
 from rankframe.frames.catalogue import COLD, POPULARITY, SLICES_OF_POPULARITY, Catalogue
@@ -26,7 +26,6 @@ from rankframe.frames.exposure import TIMES, Exposure, discounted_counts, shrink
 from rankframe.io.queries import NO_VALUE
 from rankframe.metrics.metric import Metric
 from rankframe.stats.intervals import Bounds, t_quantile
-from rankframe.stats.significance import two_sided
 
 # With fewer lists, there is no interval: see docs/statistics.md.
 FEWEST_LISTS: Final = 100
@@ -37,7 +36,7 @@ def documents_frame(exposure: Exposure, catalogue: Catalogue) -> pl.DataFrame:
     return _Counted.from_exposure(exposure, catalogue, WHOLE).frame()
 
 
-@dataclass(frozen=True)
+@record
 class Aggregate:
     """Hold the value of a metric over all lists, and over all lists outside each bucket."""
 
@@ -92,10 +91,12 @@ class Aggregate:
             return None
         if not error:
             return None if self.value else 1.0
+        from rankframe.stats.significance import two_sided  # noqa: PLC0415 (in comparisons)
+
         return two_sided(self.value / error, len(self.without) - 1)
 
 
-@dataclass(frozen=True)
+@record
 class OverDocuments:
     """Hold the inputs of metrics over documents: exposure counts and the catalogue."""
 
@@ -130,7 +131,7 @@ class OverDocuments:
         return aggregates
 
 
-@dataclass(frozen=True)
+@record
 class _Counted:
     """Hold documents, and how often each is retrieved, by query bucket and cutoff."""
 
@@ -302,7 +303,7 @@ _CUTOFF: Final = 10
 _MOST_SLICES: Final = 1_000
 
 
-@dataclass(frozen=True)
+@record
 class ItemsBy:
     """Describe slices of documents: the attributes, the last rank, and whether to count hits."""
 

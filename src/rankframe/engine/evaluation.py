@@ -28,6 +28,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, PairPolicies, Policies, Progress, Report
+from rankframe.core.records import record
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.document_metrics import ItemsBy, OverDocuments
@@ -75,7 +76,7 @@ RUN_FRAMES: Final[tuple[Frame, ...]] = ("judged", "subtopic", "retrieved", "docu
 _JUDGED_FRAMES, _RETRIEVED_FRAMES = RUN_FRAMES[:2], RUN_FRAMES[2:]
 
 
-@dataclass(frozen=True)
+@record
 class Evaluation(ABC):
     """Evaluate metrics over complete queries."""
 
@@ -209,7 +210,7 @@ class Evaluation(ABC):
         return {role: side.name for role, side in named if side is not None}
 
 
-@dataclass(frozen=True)
+@record
 class RunEvaluation(Evaluation):
     """Evaluate a run by metrics of judgments, of retrieved documents, or both."""
 

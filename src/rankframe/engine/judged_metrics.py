@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, RELEVANCE, SUBTOPIC
 from rankframe.core.errors import BadValueError, MetricParameterError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.core.threads import map_blocks
 from rankframe.engine.ledger import RunCounts
 from rankframe.engine.plan import (
@@ -48,7 +49,7 @@ def judged_plan(metrics: Sequence[Metric]) -> Plan:
     return replace(plan, metrics=tuple(metrics), subtopics=subtopics)
 
 
-@dataclass(frozen=True)
+@record
 class JudgedMetrics:
     """Compute metrics over the judged and the subtopic frame."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, field, fields
 from operator import add
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankframe.core.caveats import Caveat, find_caveat
 from rankframe.core.messages import Option, listing
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.tie_range import TieRanges
 from rankframe.frames.catalogue import Catalogue
@@ -21,10 +22,12 @@ from rankframe.frames.exposure import Exposure
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.judgments import Fingerprint
 from rankframe.frames.matches import RunMatches
-from rankframe.frames.pair import PairFrame
 from rankframe.frames.sample import Sample
 from rankframe.io.input_table import InputTable
 from rankframe.stats.exact import Exact, exact_sum
+
+if TYPE_CHECKING:
+    from rankframe.frames.pair import PairFrame
 
 TOP = 10
 _NOTHING = Exact()
@@ -35,10 +38,11 @@ def first() -> Any:
     return field(default=None, metadata={"merge": min})
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Counts:
     """Hold counts that merge: numbers add up, and None means not counted."""
 
+    _: KW_ONLY
     # rows of the judgments and of what else lies beside the run, or of the first ranking
     left_rows: int = 0
     # rows of the run, or of the second ranking
@@ -66,10 +70,11 @@ class Counts:
         return type(self)(**merged)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class RunCounts(Counts):
     """Count the rows and queries of an evaluation of a run and its side inputs."""
 
+    _: KW_ONLY
     # the run against the judgments
     qrels_rows: int = 0
     qrels_queries: int = 0
@@ -167,10 +172,11 @@ class RunCounts(Counts):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PairCounts(Counts):
     """Count the rows, queries and documents in a comparison of two rankings."""
 
+    _: KW_ONLY
     a_queries: int = 0
     b_queries: int = 0
     shared_queries: int = 0

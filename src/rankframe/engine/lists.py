@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import polars as pl
 
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SUBTOPIC
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.io.formats.registry import reading
 from rankframe.io.input_table import InputTable
 from rankframe.io.queries import Described
@@ -19,7 +19,7 @@ from rankframe.kernel.ranking import rank_documents
 _SIDES = ("a", "b")
 
 
-@dataclass(frozen=True)
+@record
 class Lists:
     """Hold the lists of queries in several runs, and the grades of their documents."""
 

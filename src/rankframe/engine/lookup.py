@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from rankframe.core.columns import DOC, JUDGED_FRAME, QUERY, SCORE
 from rankframe.core.errors import BadValueError
 from rankframe.core.options import Duplicates, JudgedOptions, Policies
+from rankframe.core.records import record
 from rankframe.frames.judgments import NO_SUBTOPIC, IndexedJudgments, index_judgments
 from rankframe.frames.matches import Listing, RunMatches
 from rankframe.io.batches import Batches
@@ -21,7 +22,7 @@ from rankframe.kernel.reading import OnProgress, ignore_progress, read_batches, 
 from rankframe.kernel.segments import spread
 
 
-@dataclass(frozen=True)
+@record
 class Lookup:
     """Look up a run in judgments."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from rankframe.core.columns import PAIR_FRAME, QUERY
 from rankframe.core.errors import DuplicateError, MetricParameterError, NoSharedQueryError
 from rankframe.core.options import Intervals, PairPolicies, Report
+from rankframe.core.records import record
 from rankframe.core.threads import map_blocks
 from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.evaluation import Evaluation, FindIds, Sides, report_rows
@@ -32,7 +32,7 @@ T = TypeVar("T")
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@record
 class Pairing:
     """Compare the queries of two rankings."""
 
@@ -96,7 +96,7 @@ class _PairBatches(Generic[T]):
 PAIR_COUNTS = ("n_a", "n_b", "n_shared")
 
 
-@dataclass(frozen=True)
+@record
 class PairEvaluation(Evaluation):
     """Evaluate metrics over the pair frame of two rankings."""
 

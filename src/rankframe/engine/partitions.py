@@ -29,6 +29,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import number_of
 from rankframe.core.options import Progress, Report
+from rankframe.core.records import record
 from rankframe.core.threads import MemoryBudget, map_ahead, size_of
 from rankframe.engine.accumulator import Accumulator
 from rankframe.engine.plan import metric_values
@@ -53,7 +54,7 @@ _TRIM_ROWS = 1 << 17
 EvaluatePartition: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], Accumulator]
 
 
-@dataclass(frozen=True)
+@record
 class ValuesFile:
     """Name a Parquet file for values per query, and make its metadata when all are known."""
 

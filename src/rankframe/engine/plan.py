@@ -10,7 +10,6 @@ over their sums (`average="micro"`), columns whose names end in `ABOVE` and `BEL
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Protocol
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.columns import QUERY, FrameColumns
 from rankframe.core.errors import MetricParameterError
+from rankframe.core.records import record
 from rankframe.kernel.batch import text_order
 from rankframe.metrics.metric import ABOVE, BELOW, Expressions, Metric
 from rankframe.metrics.parts import Parts
@@ -55,7 +55,7 @@ class Rows(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """Hold compiled metrics: shared parts, expressions over parts, and expressions over rows.
 

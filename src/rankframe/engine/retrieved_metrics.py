@@ -16,6 +16,7 @@ from rankframe.core.columns import DOCUMENTS_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.engine.document_metrics import ItemsBy, is_by_value
 from rankframe.engine.judged_metrics import deepest_rank
 from rankframe.engine.ledger import RunCounts
@@ -47,7 +48,7 @@ _FROM = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class SideInputs:
     """Open the side inputs of metrics, each input at its first use."""
 
@@ -87,7 +88,7 @@ class SideInputs:
         )
 
 
-@dataclass(frozen=True)
+@record
 class RetrievedMetrics:
     """Compute metrics over the retrieved frame, and the counts for metrics over documents."""
 

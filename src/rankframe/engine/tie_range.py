@@ -8,7 +8,7 @@ depends only on the query ids.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from rankframe.core.columns import JUDGED_FRAME
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.engine.plan import compile_plan, compute_values
 from rankframe.frames.judged import JudgedFrame
 from rankframe.frames.matches import RunMatches, TieOrder, ties_matter
@@ -36,7 +37,7 @@ _NOTHING = Exact()
 _ORDERS: tuple[TieOrder, TieOrder] = ("worst", "best")
 
 
-@dataclass(frozen=True)
+@record
 class TieSums:
     """Hold the sum of a metric's values, and the changes by the worst and the best tie order."""
 
@@ -54,7 +55,7 @@ class TieSums:
         )
 
 
-@dataclass(frozen=True)
+@record
 class TieRanges:
     """Hold the sums of all metrics; they merge by addition."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Flags, Floats, Ints, Keys
 from rankframe.core.errors import OptionError
+from rankframe.core.records import record
 from rankframe.kernel.segments import (
     number_segments,
     position,
@@ -30,7 +30,7 @@ _FEW_CELLS, _ROOM = 1 << 16, 4
 _MOST_BITS, _MOST_PLACES = 64, 256
 
 
-@dataclass(frozen=True)
+@record
 class Values:
     """Hold an attribute of documents, dictionary-encoded: zero, one or more values per document.
 
@@ -104,7 +104,7 @@ class Values:
         return rows, lengths, self.numbers[ranges(self.starts[docs], lengths)]
 
 
-@dataclass(frozen=True)
+@record
 class ValueSets:
     """Group documents by their set of values. Sets are numbered; set 0 is the empty set."""
 
@@ -161,7 +161,7 @@ class ValueSets:
         return sums
 
 
-@dataclass(frozen=True)
+@record
 class Vectors:
     """Hold a unit vector for each document; a zero vector for documents without a vector."""
 
@@ -192,7 +192,7 @@ class Vectors:
         return np.append(self.present, False)[docs]
 
 
-@dataclass(frozen=True)
+@record
 class ListedValues:
     """Compute columns about the values of retrieved documents; rows are sorted by list and rank."""
 

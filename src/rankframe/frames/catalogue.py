@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from rankframe.core.columns import (
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, listing, number_of, shorten
 from rankframe.core.options import SplitBy
+from rankframe.core.records import record
 from rankframe.frames.attributes import Values, ValueSets, Vectors
 from rankframe.io.column_names import Columns, Requested, first_called
 from rankframe.io.formats.registry import reading
@@ -49,7 +50,7 @@ _PAIR_BYTES = 200
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@record
 class Catalogue:
     """Hold documents in order of their ids, and their popularity and attributes."""
 
@@ -196,7 +197,7 @@ class Catalogue:
         return pl.Series(POPULARITY, np.where(self.popularity > 0, warm, COLD).tolist())
 
 
-@dataclass(frozen=True)
+@record
 class Trained:
     """Hold counts of train: a row per document (doc_id, popularity, count), and its queries."""
 

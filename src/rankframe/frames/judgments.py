@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Flags, Floats, Ints, Keys
 from rankframe.core.columns import DOC, QUERY, RELEVANCE, SUBTOPIC, SUBTOPIC_WEIGHT
+from rankframe.core.records import record
 from rankframe.kernel.batch import Ids, as_text, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
@@ -30,7 +31,7 @@ _MASK = (1 << 64) - 1
 _BLOCK = 1 << 15  # rows that fit in the cache
 
 
-@dataclass(frozen=True)
+@record
 class Fingerprint:
     """Hold sums over rows; sums over different rows add up."""
 
@@ -72,7 +73,7 @@ def _mixed(key: Keys, bits: Keys) -> int:
     return total & _MASK
 
 
-@dataclass(frozen=True)
+@record
 class SubtopicRows:
     """Hold judgments of documents for subtopics, by document and name of the subtopic."""
 

@@ -18,6 +18,7 @@ import polars as pl
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import JudgedTies, Policies
+from rankframe.core.records import record
 from rankframe.frames.judgments import IndexedJudgments, SubtopicRows
 from rankframe.frames.sample import Sampler
 from rankframe.kernel.batch import Batch, as_text, taken
@@ -54,7 +55,7 @@ def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict
     return selected
 
 
-@dataclass(frozen=True)
+@record
 class Listed:
     """Hold documents of judged queries, judged and unjudged, in any order."""
 
@@ -315,7 +316,7 @@ def _top_scores(batch: Batch, queries: Flags, k_max: int | None) -> list[Floats]
     return [-top[np.isfinite(top)] for top in tops]
 
 
-@dataclass(frozen=True)
+@record
 class MatchedJudgments:
     """Hold judgments of whole queries, query by query, with the ranks of their documents."""
 
@@ -472,7 +473,7 @@ def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
     return Listed(query, np.full(len(holes), -1), ranks)
 
 
-@dataclass(frozen=True)
+@record
 class WithHoles:
     """Hold judgments and unjudged documents (holes), and the order that joins them by query."""
 

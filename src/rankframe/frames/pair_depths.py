@@ -15,18 +15,18 @@ of `agreement_a` and `unseen` or `unseen_most`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import ColumnRequest
+from rankframe.core.records import record
 from rankframe.frames.pair_sides import Ranking
 from rankframe.kernel.segments import segment_lengths, segment_starts, spread
 
 
-@dataclass(frozen=True)
+@record
 class TieGroups:
     """Hold two tie groups of a ranking for each row of the pair frame.
 

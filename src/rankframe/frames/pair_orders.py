@@ -7,7 +7,6 @@ queries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
+from rankframe.core.records import record
 from rankframe.frames.pair_sides import Ranking
 from rankframe.kernel.segments import (
     inversions,
@@ -144,7 +144,7 @@ class DocumentPairs:
         return pl.Series(deviation).fill_nan(None)
 
 
-@dataclass(frozen=True)
+@record
 class _Places:
     """Hold the place of each document among the compared documents of its query."""
 
@@ -156,7 +156,7 @@ class _Places:
     first: Flags
 
 
-@dataclass(frozen=True)
+@record
 class _PairCounts:
     """Hold, for each document, counts of other documents by their relation to the document.
 
@@ -172,7 +172,7 @@ class _PairCounts:
     tied_first: AnyInts | None
 
 
-@dataclass(frozen=True)
+@record
 class _Segments:
     """Hold the segments of compared documents: one for each query with any compared document."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -13,6 +13,7 @@ import polars as pl
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import RANK, SCORE
 from rankframe.core.options import Duplicates
+from rankframe.core.records import record
 from rankframe.kernel.batch import Batch
 from rankframe.kernel.duplicates import keep_one
 from rankframe.kernel.matching import Documents, QueryIndex, find_documents
@@ -26,7 +27,7 @@ def index_ranking(table: pl.DataFrame) -> QueryIndex:
     )
 
 
-@dataclass(frozen=True)
+@record
 class Side:
     """Hold the rows that a ranking has for some queries, in the order of these queries."""
 

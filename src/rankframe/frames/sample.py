@@ -5,7 +5,7 @@ The sample depends only on the ids of the queries, so the samples of partitions 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from rankframe.core.arrays import Floats, Ints, Keys
 from rankframe.core.columns import QUERY
 from rankframe.core.messages import listing
 from rankframe.core.options import JudgedTies
+from rankframe.core.records import record
 from rankframe.frames.judgments import SAMPLED, IndexedJudgments
 from rankframe.kernel.batch import Batch, Ids, as_text, taken, text_hashes
 from rankframe.kernel.ranking import RankedBatch
@@ -50,7 +51,7 @@ class Fit(NamedTuple):
         return self.other / (self.own + self.other)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Sample:
     """Hold the top 10 and the relevant documents of sampled queries; documents are hashes."""
 

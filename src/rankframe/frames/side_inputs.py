@@ -7,7 +7,7 @@ The column `_what` says which input a row is from.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ import polars as pl
 from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.options import Duplicates, JudgedTies
+from rankframe.core.records import record
 from rankframe.frames.catalogue import Catalogue
 from rankframe.io.input_table import InputTable
 from rankframe.io.inputs import COUNT
@@ -76,7 +77,7 @@ def _sort_values(run: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
     return run.frame.with_row_index(_ROW), -pl.col(_ROW).cast(pl.Float64)
 
 
-@dataclass(frozen=True)
+@record
 class SideIndexes:
     """Hold an index of each side input of a run; None if no metric needs it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, SUBTOPIC, SUBTOPIC_FRAME, SUBTOPIC_WEIGHT, ColumnRequest
+from rankframe.core.records import record
 from rankframe.frames.column_frame import where
 from rankframe.frames.judged import Maker, RowsByRank, grade_codes
 from rankframe.frames.judgments import NO_SUBTOPIC
@@ -43,7 +44,7 @@ _FEW = 0.5
 _TAKEN = -1
 
 
-@dataclass(frozen=True)
+@record
 class About:
     """Hold the subtopics of documents: a row for each document and subtopic, by document."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -17,6 +16,7 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.errors import BadValueError, DuplicateError, EmptyInputError
 from rankframe.core.options import LARGEST_WEIGHT, Duplicates
+from rankframe.core.records import record
 from rankframe.core.threads import MemoryBudget
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
@@ -184,7 +184,7 @@ def _as_checked(table: pl.DataFrame) -> pl.LazyFrame:
     return table.lazy().drop(HASHES, strict=False).with_columns(pl.col(QUERY, DOC).cast(pl.String))
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """A problem, and the expression that finds rows with it."""
 
@@ -194,7 +194,7 @@ class Rule:
     advice: str
 
 
-@dataclass(frozen=True)
+@record
 class Broken:
     """A broken rule, its position among the rules, and the number of rows that break it."""
 

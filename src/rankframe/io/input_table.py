@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -24,6 +24,7 @@ from rankframe.core.columns import (
     Side,
 )
 from rankframe.core.errors import BadValueError, ColumnTypeError, DuplicateError
+from rankframe.core.records import record
 from rankframe.core.threads import size_of
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.io.column_names import InputNames
@@ -100,7 +101,7 @@ def lists_of(
     return Lists(frame, flat, mapping[QUERY], columns, role, ordered, limit)
 
 
-@dataclass(frozen=True)
+@record
 class Lists:
     """Hold a table with one row per query and documents in lists, and unroll the lists."""
 
@@ -234,7 +235,7 @@ class Lists:
         raise DuplicateError(self.role, count, {QUERY: first}, places, resolvable=False)
 
 
-@dataclass(frozen=True)
+@record
 class InputTable:
     """Hold an open input: its columns are matched, its rows are not read.
 
@@ -287,7 +288,7 @@ class InputTable:
     in_units: bool = False
     before: InputTable | None = field(default=None, compare=False, repr=False)
     excluded: Callable[[], int] | None = field(default=None, compare=False, repr=False)
-    vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
+    vocabulary: Vocabulary = Vocabulary()
 
     @property
     def frame(self) -> pl.LazyFrame:

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from numbers import Real
 from pathlib import Path
@@ -19,6 +19,7 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, shown
+from rankframe.core.records import record
 from rankframe.io.formats.registry import READ_ERRORS
 from rankframe.io.input_table import InputTable, in_steps
 
@@ -333,7 +334,7 @@ def _bytes_of_long_ids(rows: pl.DataFrame) -> int:
 _SMALL = 1 << 18
 
 
-@dataclass(frozen=True)
+@record
 class Held:
     """Hold the left input, and the right inputs, each of which is evaluated with the left one."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ import polars as pl
 
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import BadValueError, DuplicateError
+from rankframe.core.records import record
 from rankframe.core.threads import size_of
 from rankframe.io.batches import check_rows
 from rankframe.io.formats.registry import reading
@@ -32,7 +32,7 @@ _SEED = 20_011
 _PAGE = 1 << 16
 
 
-@dataclass(frozen=True)
+@record
 class _File:
     """Hold rows of an input, in order of their partitions."""
 
@@ -64,7 +64,7 @@ class _File:
         return rows.collect(engine="in-memory")
 
 
-@dataclass(frozen=True)
+@record
 class HashedInput:
     """Hold an input whose rows were written into partitions."""
 

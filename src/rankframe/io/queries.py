@@ -7,7 +7,7 @@ they are read for the few queries and documents that are displayed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from rankframe.core.columns import DOC, QUERY, SYNONYMS, WEIGHT, plain_name
 from rankframe.core.errors import ColumnTypeError, MissingColumnError, OptionError
 from rankframe.core.messages import Option, number_of, shown
 from rankframe.core.options import LARGEST_WEIGHT, Average
+from rankframe.core.records import record
 from rankframe.io.batches import check_rows
 from rankframe.io.column_names import Columns, first_called
 from rankframe.io.formats.registry import reading
@@ -55,7 +56,7 @@ class Averaged(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record
 class Attributes:
     """Hold weights and slices of queries, by their ids."""
 
@@ -102,7 +103,7 @@ class Attributes:
         return by, names[number] if number < len(names) else _no_value(by)
 
 
-@dataclass(frozen=True)
+@record
 class QueryAttributes:
     """Hold weights and slices of some queries, in their order."""
 
@@ -321,7 +322,7 @@ def _with_slices(
     return weights.join(frame, on=QUERY, how="left", maintain_order="left")
 
 
-@dataclass(frozen=True)
+@record
 class Texts:
     """Look up texts by the ids of queries or documents; texts are read when needed."""
 
@@ -369,7 +370,7 @@ class Texts:
         return dict(zip(once[self.key], once["text"], strict=True))
 
 
-@dataclass(frozen=True)
+@record
 class Described:
     """Hold the sources that describe queries and documents: attributes, weights, texts."""
 

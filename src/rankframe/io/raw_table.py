@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, Queue
 from typing import Any, NamedTuple
 
@@ -14,11 +13,12 @@ import polars as pl
 from rankframe.core.columns import Role, Side
 from rankframe.core.errors import EmptyInputError, UnreadableInputError
 from rankframe.core.messages import Part
+from rankframe.core.records import record
 
 _PATIENCE = 0.01  # seconds
 
 
-@dataclass(frozen=True)
+@record
 class InputRequest:
     """Hold the settings with which a source is opened.
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, shorten, without_user
 from rankframe.core.options import storage_options
+from rankframe.core.records import record
 
 S3, GOOGLE, AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "azure", "abfs", "abfss", "adl")
 STORES, HUGGING_FACE = (*S3, *GOOGLE, *AZURE), "hf"
@@ -210,7 +211,7 @@ def scheme_of(address: str | os.PathLike[str]) -> str:
     return match[1].lower() if match else ""
 
 
-@dataclass(frozen=True)
+@record
 class Remote:
     """Describe a file or a folder at an address."""
 

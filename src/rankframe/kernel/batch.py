@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints, Keys
 from rankframe.core.columns import DOC, QUERY, TEXTS
+from rankframe.core.records import record
 from rankframe.kernel.segments import (
     equal_neighbours,
     number_segments,
@@ -40,7 +41,7 @@ def taken(values: pl.Series, rows: AnyInts) -> pl.Series:
     return values[pl.Series(rows.astype(np.uint32, copy=False))]
 
 
-@dataclass(frozen=True)
+@record
 class Ids:
     """Hold the ids of rows: a column of ids in any order, and the position of each row's id."""
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from rankframe.core.arrays import AnyInts, Flags, Ints, Keys
 from rankframe.core.columns import DOC, QUERY, TEXTS
+from rankframe.core.records import record
 from rankframe.kernel.batch import (
     KEY,
     QUERY_HASH,
@@ -40,7 +41,7 @@ class Documents(NamedTuple):
     docs: Ids
 
 
-@dataclass(frozen=True)
+@record
 class Matches:
     """Pair rows of a batch with rows of an index that have the same query and document."""
 

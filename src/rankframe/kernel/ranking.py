@@ -20,6 +20,7 @@ from rankframe.core.columns import QUERY, RANK, SCORE, SCORE_REST
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import JudgedTies, Ranks
+from rankframe.core.records import record
 from rankframe.kernel.batch import Batch, Ids, as_text, text_order_within
 from rankframe.kernel.segments import (
     ascending,
@@ -42,7 +43,7 @@ _PATIENCE = 4
 _MARK_BITS = 17
 
 
-@dataclass(frozen=True)
+@record
 class DocumentRanks:
     """Hold the ranks of some or all rows of a batch, and counts over the whole batch."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from rankframe.core.arrays import Keys
 from rankframe.core.columns import DOC, QUERY
 from rankframe.core.errors import DuplicateError
+from rankframe.core.records import record
 from rankframe.core.threads import MemoryBudget, map_ahead, size_of, workers
 from rankframe.kernel.batch import KEY, QUERY_HASH, Batch, Ids, numbers_of, query_starts, taken
 from rankframe.kernel.segments import segment_lengths, segment_starts, sort_order
@@ -369,7 +369,7 @@ def _refuse_collisions(
         raise RepeatedQueryError
 
 
-@dataclass(frozen=True)
+@record
 class _Dealt:
     """Hold the rows of a table, grouped by bucket; within a bucket, rows are in reading order."""
 

@@ -9,7 +9,6 @@ all rows by query.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints, Keys
+from rankframe.core.records import record
 
 
 def sort_order(*keys: AnyInts) -> Ints:
@@ -130,7 +130,7 @@ _COMPARED = 128
 _PADDED = 1.25
 
 
-@dataclass(frozen=True)
+@record
 class Rectangle:
     """Lay out queries of similar length as the rows of a 2-D array, padded at the end."""
 
@@ -182,7 +182,7 @@ def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
         yield Rectangle((len(queries), longest), queries, ranges(starts[queries], length), cells)
 
 
-@dataclass(frozen=True)
+@record
 class Ascending:
     """Hold the sorted numbers of some queries: a 2-D array with one row per query."""
 

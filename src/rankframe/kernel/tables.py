@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankframe.core.arrays import Ints, Keys
+from rankframe.core.records import record
 
 # Odd multipliers that mix the bits of keys (multiplicative hashing).
 FACTORS = np.array(
@@ -37,7 +37,7 @@ _REUSED_BITS = 20
 _reused = threading.local()
 
 
-@dataclass(frozen=True)
+@record
 class Probed:
     """Hold the rows where target keys were found, and pairs of rows with equal keys."""
 

@@ -12,7 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +22,7 @@ from rankframe.core.columns import JUDGED_FRAME, SUBTOPIC_FRAME
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import is_text, shorten, shown
 from rankframe.core.options import LARGEST_WEIGHT, LONGEST_NAME, Average, GapKind, is_number
+from rankframe.core.records import record
 from rankframe.metrics.parts import Parts, Ratio, collecting
 
 P = ParamSpec("P")
@@ -46,10 +47,11 @@ Condition: TypeAlias = bool | Mapping[str, object]
 _QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Facts:
     """Hold what a metric declares about itself."""
 
+    _: KW_ONLY
     family: Family
     # the frame that it is an expression over
     frame: Frame = "judged"
@@ -85,10 +87,11 @@ class Facts:
     distinct: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Definition(Facts):
     """Describe a registered metric."""
 
+    _: KW_ONLY
     name: str
     # returns its value for one query, from checked parameters
     build: Callable[..., pl.Expr | Ratio]
@@ -264,7 +267,7 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
 _CALLED = {str: "a name", bool: "true or false", int: "a whole number", float: "a number"}
 
 
-@dataclass(frozen=True)
+@record
 class Gap:
     """Describe the gap between the averages of a metric over slices of queries."""
 
@@ -280,7 +283,7 @@ Expressions: TypeAlias = dict[str, pl.Expr]
 ABOVE, BELOW = "\0above", "\0below"
 
 
-@dataclass(frozen=True)
+@record
 class Compiled:
     """Hold the expressions that the values of a metric are computed with."""
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
 
@@ -21,6 +20,7 @@ from rankframe.core.columns import RANK, RELEVANCE, ColumnRequest
 from rankframe.core.errors import MetricParameterError
 from rankframe.core.messages import shown
 from rankframe.core.options import is_number
+from rankframe.core.records import record
 
 Reduction = Literal["sum", "max", "first"]
 
@@ -67,7 +67,7 @@ def _reduce(rows: pl.Expr, how: Reduction) -> pl.Expr:
     return pl.col(name)
 
 
-@dataclass(frozen=True)
+@record
 class Ratio:
     """Hold a metric that is a ratio of two sums, so that the sums can also be averaged."""
 

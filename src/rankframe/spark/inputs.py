@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,6 +37,7 @@ from rankframe.core.errors import (
 )
 from rankframe.core.messages import Option, listing
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.io.input_table import InputTable, Lists
 from rankframe.io.inputs import Columns, Source, open_judgments
 from rankframe.io.opening import open_table
@@ -62,7 +63,7 @@ _SAMPLE = 1_000
 _PARTITION_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
-@dataclass(frozen=True)
+@record
 class Input:
     """Hold an input: a Spark DataFrame, and the mapping of its columns."""
 

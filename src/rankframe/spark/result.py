@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +14,7 @@ from rankframe.core.caveats import Caveat
 from rankframe.core.columns import QUERY, RANK
 from rankframe.core.errors import OutputError, SparkError
 from rankframe.core.messages import Option
+from rankframe.core.records import record
 from rankframe.engine.result import RESULT_FILES, Result
 from rankframe.spark.session import collect, spark_errors
 
@@ -110,7 +111,7 @@ class SparkResult:
         return self._result._repr_html_()
 
 
-@dataclass(frozen=True)
+@record
 class SparkRun:
     """Hold a fused run that is kept on the cluster.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from uuid import uuid4
@@ -25,6 +25,7 @@ from rankframe.core.errors import (
     naming_the_run,
 )
 from rankframe.core.messages import number_of
+from rankframe.core.records import record
 from rankframe.engine.accumulator import SliceKey, SliceSums
 from rankframe.engine.evaluation import Evaluation, RunEvaluation
 from rankframe.engine.ledger import RunCounts
@@ -69,7 +70,7 @@ class Answer(NamedTuple):
     sums: Iterable[tuple[SumsKey, Any]] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """Describe what is wrong with a partition, so that the driver can raise an error."""
 
@@ -91,7 +92,7 @@ OTHER_VERSIONS, BAD_VALUE, DUPLICATES, REFUSED, FAILED = range(5)
 Work: TypeAlias = Callable[[Sequence[pl.DataFrame]], Answer]
 
 
-@dataclass(frozen=True)
+@record
 class Task:
     """Hold the work for an executor and the description of its input rows."""
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from math import exp, factorial
 
 import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import Floats, Ints, Keys
+from rankframe.core.records import record
 from rankframe.kernel.segments import position, segment_starts
 
 Hashes = Keys
@@ -75,7 +77,7 @@ def mix_bits(numbers: Hashes) -> Hashes:
     return numbers
 
 
-@dataclass(frozen=True)
+@record
 class BootstrapBuckets:
     """Accumulate sums of values over buckets of queries; sums of different queries merge."""
 
@@ -295,7 +297,7 @@ def random_words(origins: Hashes, count: int, seed: int, first: int = 0) -> Hash
 def poisson_weights(origins: Hashes, replicates: int, seed: int) -> Floats:
     """Draw a Poisson number of mean 1 for each bucket and replicate."""
     words = random_words(origins, -(-replicates // 4), seed)
-    return _POISSON[words.astype("<u8", copy=False).view("<u2")[:, :replicates]]
+    return _poisson_table()[words.astype("<u8", copy=False).view("<u2")[:, :replicates]]
 
 
 def coin_weights(origins: Hashes, replicates: int, seed: int, *, first: int = 0) -> Floats:
@@ -310,11 +312,9 @@ def coin_weights(origins: Hashes, replicates: int, seed: int, *, first: int = 0)
     return bits[:, skipped : skipped + replicates].astype(np.float64)
 
 
+@cache
 def _poisson_table() -> Floats:
     """Tabulate the inverse distribution function of Poisson(1) for all 16-bit numbers."""
     chances = np.array([exp(-1) / factorial(k) for k in range(10)])
     bounds = np.rint(np.cumsum(chances) * 2**16)
     return np.searchsorted(bounds, np.arange(2**16), side="right").astype(np.float64)
-
-
-_POISSON = _poisson_table()

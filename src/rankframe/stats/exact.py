@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from rankframe.core.arrays import Floats, Ints
+from rankframe.core.records import record
 
 # Every finite float is a multiple of 2^-1074, with 53 bits of which the last 52 may be zeros.
 _SCALE_BITS = 1074 + 52
@@ -26,7 +26,7 @@ _STEP = 1 << 12
 _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
 
 
-@dataclass(frozen=True)
+@record
 class Exact:
     """Hold an exact sum: a multiple of 2^-1126, and the sum of infinite and NaN values."""
 

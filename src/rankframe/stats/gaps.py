@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from rankframe.core.arrays import Floats
 from rankframe.core.options import GapKind
+from rankframe.core.records import record
 from rankframe.stats.intervals import Bounds, t_quantile, widened_tail
 
 # The share of slice orders that is left out at either end of an interval (see `GapChange`).
@@ -76,7 +76,7 @@ def gap_weights(means: Floats, kind: GapKind) -> Floats:
     return by_rank[ranks]
 
 
-@dataclass(frozen=True)
+@record
 class GapChange:
     """Hold the difference of two gaps over the same queries, in every plausible order of slices.
 

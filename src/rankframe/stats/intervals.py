@@ -7,14 +7,13 @@ than evaluating a million rows. Intervals of quantiles assume no distribution.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache, cached_property
-from statistics import NormalDist
 
 import numpy as np
 
 from rankframe.core.arrays import Floats, Ints
 from rankframe.core.options import Average
+from rankframe.core.records import record
 
 _SERIES_FROM = 1_000  # with at least this many degrees of freedom, five terms of the series suffice
 
@@ -37,6 +36,8 @@ def t_quantile(chance: float, freedom: int) -> float:
 
 def _by_series(chance: float, freedom: int) -> float:
     """Compute the t quantile by Cornish and Fisher's expansion around the normal quantile."""
+    from statistics import NormalDist  # noqa: PLC0415 (only for intervals by Student's t)
+
     z = NormalDist().inv_cdf(chance)
     terms = (
         z,
@@ -151,7 +152,7 @@ _FAR = 40
 _TAIL_ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@record
 class OrderedValues:
     """Accumulate a multiset of values, for quantiles; accumulators of different queries merge."""
 

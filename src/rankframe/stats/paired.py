@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from rankframe.core.arrays import Floats
+from rankframe.core.records import record
 from rankframe.stats.exact import Exact, exact_sum
 
 _ROUNDING = 1e-12  # more than the relative rounding error of a value
 
 
-@dataclass(frozen=True)
+@record
 class PairedValues:
     """Hold a metric of several systems over the same queries, as the parts of its average.
 

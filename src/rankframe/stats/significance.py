@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from itertools import permutations
 from typing import Any, Literal, TypeAlias
@@ -22,6 +21,7 @@ from rankframe.core.arrays import AnyInts, Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Correction
+from rankframe.core.records import record
 from rankframe.stats.bootstrap import (
     MOST_BUCKETS,
     Hashes,
@@ -104,7 +104,7 @@ _TABLE_SYSTEMS = 7  # up to this number of systems, all permutations (5,040) are
 _BUCKETS_AT_ONCE = 256  # buckets whose draws fit in the cache
 
 
-@dataclass(frozen=True)
+@record
 class Draws:
     """Describe the random permutations of a test: the hashes of its queries, and a seed."""
 
@@ -122,7 +122,7 @@ class Draws:
 TestFunction: TypeAlias = Callable[[Sequence[PairedValues], Sequence[Pair], Draws], PValues]
 
 
-@dataclass(frozen=True)
+@record
 class SignificanceTest:
     """Describe a paired test between systems."""
 
@@ -224,7 +224,7 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
     return [p_values[i : i + len(pairs)] for i in range(0, len(p_values), len(pairs))]
 
 
-@dataclass(frozen=True)
+@record
 class _Swap:
     """Hold the sums of two systems, and how they change if a bucket of queries is swapped."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +11,7 @@ import polars as pl
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import EmptyInputError, MalformedLineError, OptionError
 from rankframe.core.messages import number_of
+from rankframe.core.records import record
 from rankframe.io.formats.registry import reading
 from rankframe.trec_eval.evaluate import TrecResult
 from rankframe.trec_eval.measures import (
@@ -32,7 +32,7 @@ _LINE = r"^(\S+)\s+(.*\S)\s+(\S+)$"
 _ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
 
 
-@dataclass(frozen=True)
+@record
 class Check:
     """Hold the comparison of two outputs."""
 

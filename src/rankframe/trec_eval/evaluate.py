@@ -7,7 +7,6 @@ id, both descending; a rank column is ignored; fractions of grades are cut off.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO, Final, get_args
 
 import polars as pl
@@ -15,6 +14,7 @@ import polars as pl
 from rankframe.core.columns import QUERY, RANK, RELEVANCE
 from rankframe.core.errors import DuplicateError, OptionError, RankframeError
 from rankframe.core.options import Intervals, Policies
+from rankframe.core.records import record
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.finish import evaluate_inputs
 from rankframe.io.input_table import InputTable
@@ -52,7 +52,7 @@ class NothingInCommonError(RankframeError):
     """Raised if a run has none of the judged queries."""
 
 
-@dataclass(frozen=True)
+@record
 class TrecOptions:
     """Hold trec_eval's options, and refuse values that trec_eval would not take."""
 
@@ -96,7 +96,7 @@ class TrecOptions:
         )
 
 
-@dataclass(frozen=True)
+@record
 class TrecResult:
     """Hold the lines of an evaluation, and the values that the lines show."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -15,6 +14,7 @@ from rankframe.core.columns import RANK, RELEVANCE
 from rankframe.core.errors import OptionError, RankframeError
 from rankframe.core.messages import did_you_mean
 from rankframe.core.options import Average
+from rankframe.core.records import record
 from rankframe.metrics import REGISTRY
 from rankframe.metrics.gain import discounted
 from rankframe.metrics.names import Metric
@@ -48,7 +48,7 @@ class UnknownMeasureError(OptionError):
     """Raised if trec_eval has no such measure."""
 
 
-@dataclass(frozen=True)
+@record
 class Measure:
     """Describe a measure of trec_eval: its metric, its parameters, and where it is printed."""
 
@@ -69,7 +69,7 @@ class Measure:
     build: Callable[[_Request], Line] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Line:
     """Describe a line of the output: for every query, for the summary, or for both."""
 
@@ -96,7 +96,7 @@ class Line:
         return "sum" if self.measure.style == "count" else "macro"
 
 
-@dataclass(frozen=True)
+@record
 class _Request:
     """Hold a measure and the text after its dot, as in -m P.5."""
 

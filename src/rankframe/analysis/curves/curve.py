@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, Unpack, get_args
 
 import numpy as np
@@ -34,6 +34,7 @@ from rankframe.core.options import (
     take_all,
     takes_options,
 )
+from rankframe.core.records import record
 from rankframe.engine.evaluate import evaluate
 from rankframe.engine.evaluation import refuse_idle
 from rankframe.engine.result import Result
@@ -234,7 +235,7 @@ _RECALLS: Final = tuple(tenths / 10 for tenths in range(11))
 _INTERVAL: Final = ("ci_low", "ci_high", "queries")
 
 
-@dataclass(frozen=True)
+@record
 class CurveMetrics:
     """Hold the x axis of a curve, its x values, and for each x value the metric of each column."""
 

@@ -5,7 +5,7 @@ Documents are sorted once for all curves, best first. Each block of equal scores
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -17,6 +17,7 @@ from rankframe.core.columns import DOC, QUERY, SCORE
 from rankframe.core.errors import MissingQueriesError, NoOverlapError, OptionError
 from rankframe.core.messages import Option
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.engine.lookup import Lookup
 from rankframe.io.batches import some_ids
 from rankframe.io.input_table import InputTable
@@ -31,7 +32,7 @@ _STEPS: Final = 100
 _AT_ONCE = 1 << 14  # curves whose values at every step about fit in the processor's cache
 
 
-@dataclass(frozen=True)
+@record
 class Population:
     """Hold the retrieved documents of all evaluated queries."""
 

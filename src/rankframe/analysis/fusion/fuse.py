@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -27,6 +26,7 @@ from rankframe.core.arrays import Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
 from rankframe.core.errors import DuplicateError, in_vocabulary
 from rankframe.core.options import Progress, Report, Storage, takes_options
+from rankframe.core.records import record
 from rankframe.core.threads import map_blocks
 from rankframe.engine.partitions import MERGED_ROWS, merge_sorted_files
 from rankframe.frames.column_frame import lazy_frame
@@ -292,7 +292,7 @@ def _about_fusion(
     }
 
 
-@dataclass(frozen=True)
+@record
 class Recorded:
     """Hold how a run was fused."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 from rankframe.core.options import (
@@ -20,12 +19,13 @@ from rankframe.core.options import (
     option,
     same_option,
 )
+from rankframe.core.records import record
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True)
+@record
 class FusionPolicies(Options):
     """Decide what counts when runs are fused.
 

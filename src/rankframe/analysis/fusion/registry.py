@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ from rankframe.analysis.fusion.training import Hits
 from rankframe.core.arrays import AnyInts, Floats
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option
+from rankframe.core.records import record
 
 P = ParamSpec("P")
 # The values that a trained method learned, one array per run.
@@ -52,10 +53,11 @@ class Limits(NamedTuple):
         return f"{kind} from {self.low:g} to {below}{self.high:g}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Definition:
     """Define a method: name, function, and what the reference says about it."""
 
+    _: KW_ONLY
     name: str
     # None: a user's own method
     family: Family | None
@@ -110,7 +112,7 @@ class Definition:
         return f"{self.name}({', '.join(parameters)})" if parameters else self.name
 
 
-@dataclass(frozen=True)
+@record
 class Method:
     """Hold a definition with parameter values, a norm, and learned values."""
 

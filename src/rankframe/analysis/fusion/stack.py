@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rankframe.analysis.fusion.options import FusionPolicies
 from rankframe.core.arrays import AnyInts, Codes, Flags, Floats, Ints
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, STACKED_FRAME
+from rankframe.core.records import record
 from rankframe.frames.pair_sides import Side
 from rankframe.kernel.batch import Batch, Ids, as_text, taken
 from rankframe.kernel.duplicates import deduplicate_batch
@@ -31,7 +32,7 @@ from rankframe.kernel.segments import number_segments, position, ranges, segment
 _ALL = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True)
+@record
 class Norm:
     """Define a norm: name, formula and function."""
 
@@ -52,7 +53,7 @@ class Norm:
         return (inspect.getdoc(self.listed) or "").replace("\n", " ")
 
 
-@dataclass(frozen=True)
+@record
 class StackedRun:
     """Hold one run of a stack: its lists, and the rank and score of each document in it.
 
@@ -153,7 +154,7 @@ class StackedRun:
         return values
 
 
-@dataclass(frozen=True)
+@record
 class Stack:
     """Hold the distinct documents that several runs have for some queries, query by query."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from rankframe.core.arrays import Floats, Ints
 from rankframe.core.columns import QUERY, RANK
 from rankframe.core.errors import naming_the_run
 from rankframe.core.options import Policies
+from rankframe.core.records import record
 from rankframe.engine.evaluation import prepare_evaluation
 from rankframe.engine.lazy_frames import judge
 from rankframe.io.input_table import InputTable
@@ -24,7 +25,7 @@ from rankframe.stats.exact import Exact, exact_sum
 HIT_SCHEMA: dict[str, Any] = {"length": pl.Int64, "rank": pl.Int64, "count": pl.Int64}
 
 
-@dataclass(frozen=True)
+@record
 class Hits:
     """Hold counts of the lists and relevant documents of a run, in whole numbers and exact sums.
 
@@ -74,7 +75,7 @@ class Hits:
         return self.in_segments(ranks) / reaching
 
 
-@dataclass(frozen=True)
+@record
 class JudgedRun:
     """Hold the ranks of relevant documents and the average precision of a run, query by query."""
 

@@ -6,7 +6,6 @@ A grid lists the values of parameters, and the weights, to try.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -20,6 +19,7 @@ from rankframe.analysis.tuning.weights import denominator_of, simplex, simplex_s
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import Option, did_you_mean, listing, shown
 from rankframe.core.options import is_listed, is_number, take_all
+from rankframe.core.records import record
 from rankframe.metrics.names import read_literal
 
 # The values to try by parameter name; for weights, the step size or lists of weights.
@@ -41,7 +41,7 @@ VALUES: dict[str, Sequence[Any]] = {
 _FEWEST_TRAINED = 3  # folds: one to evaluate on, one to choose on, and one to train on
 
 
-@dataclass(frozen=True)
+@record
 class Candidates:
     """Hold the fusions that are tried, ordered by method, norm and parameters."""
 

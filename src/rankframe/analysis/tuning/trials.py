@@ -22,12 +22,13 @@ from rankframe.analysis.tuning.weights import (
     starting_points,
     weights_of,
 )
+from rankframe.core.records import record
 
 # The key of a fusion: its label, and the name of its norm.
 Key: TypeAlias = tuple[str, str | None]
 
 
-@dataclass(frozen=True)
+@record
 class Trial:
     """Hold a fusion that was evaluated, its values, and the folds for which it may be chosen.
 

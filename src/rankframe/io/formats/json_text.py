@@ -12,7 +12,7 @@ import glob as globbing
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
@@ -22,6 +22,7 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY, RANK, RELEVANCE, SCORE
 from rankframe.core.errors import MalformedLineError, UnreadableInputError
 from rankframe.core.messages import Option, listing, shorten
+from rankframe.core.records import record
 from rankframe.io.formats.packing import (
     LINE,
     NUMBER,
@@ -119,7 +120,7 @@ def write_object(frame: pl.DataFrame, target: str | Path | IO[bytes]) -> None:
         target.write(content)
 
 
-@dataclass(frozen=True)
+@record
 class _Reader:
     """Read the JSON texts of one input.
 

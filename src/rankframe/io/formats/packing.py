@@ -12,7 +12,6 @@ import io
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -20,6 +19,7 @@ from typing import IO, Any, NamedTuple, cast
 import polars as pl
 
 from rankframe.core.errors import UnreadableInputError
+from rankframe.core.records import record
 
 # Columns of a table of lines.
 LINE, NUMBER = "_line", "_number"
@@ -30,7 +30,7 @@ _HELD, _SMALL = 1 / 8, 1 << 23
 STEP, _MOST_UNPACKED, _MOST_TIMES = 1 << 22, 1 << 30, 100
 
 
-@dataclass(frozen=True)
+@record
 class Packing:
     """Describe a compression: its name, ending and first bytes, its reader and its writer."""
 

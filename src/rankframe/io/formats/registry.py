@@ -11,7 +11,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
@@ -20,6 +19,7 @@ import polars as pl
 
 from rankframe.core.errors import UnreadableInputError
 from rankframe.core.messages import shorten, without_user
+from rankframe.core.records import record
 from rankframe.io.formats import delimited, trec_format
 from rankframe.io.formats.delimited import first_line, separator_of
 from rankframe.io.formats.json_text import open_json, write_object
@@ -43,7 +43,7 @@ _PANIC: type[BaseException] = pl.exceptions.PanicException
 READ_ERRORS = (pl.exceptions.PolarsError, _PANIC, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
-@dataclass(frozen=True)
+@record
 class Format:
     """Describe a file format: its names, and how to recognise, open and write files."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any, NoReturn, TypeAlias
 
@@ -22,6 +22,7 @@ import polars as pl
 from rankframe.core.columns import DOC, QUERY, RANK, SCORE, SYNONYMS, plain_name
 from rankframe.core.errors import EmptyInputError, MalformedLineError, UnreadableInputError
 from rankframe.core.messages import Option, listing, number_of, shorten
+from rankframe.core.records import record
 from rankframe.io.formats.packing import LINE
 
 _AT, _HIT, _RANK, _SEVERAL = "_at", "_hit", "_rank", "_several"
@@ -35,7 +36,7 @@ _WRAPPERS = frozenset(("response", "result", "results", "body", "data", "es", "a
 _DEEPEST = 3
 
 
-@dataclass(frozen=True)
+@record
 class Engine:
     """Describe the responses of a search engine."""
 
@@ -77,7 +78,7 @@ ENGINES = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class Shape:
     """Describe where the parts of a response are in each line of a file."""
 

@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
@@ -169,6 +168,8 @@ def open_address(address: str, request: InputRequest) -> RawTable:
     if scheme in (HUGGING_FACE, *WEB):
         return _open_web(address, scheme, request)
     if scheme not in STORES:
+        from difflib import get_close_matches  # noqa: PLC0415 (only to complain)
+
         near = get_close_matches(scheme, _KNOWN, 1, 0.5)  # schemes are short
         there_are = f"There are {'://, '.join(_KNOWN[:7])}://"
         hint = f"Did you mean {near[0]}://? " if near else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, get_args
 
 import polars as pl
@@ -13,6 +12,7 @@ from rankframe.analysis.curves.area import downsample_curve
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import did_you_mean, shown
 from rankframe.core.options import ChartTheme, check_choice, is_count
+from rankframe.core.records import record
 from rankframe.core.wording import plain_text
 from rankframe.present.charts import marks
 from rankframe.present.charts.chart_inputs import in_words
@@ -49,7 +49,7 @@ class Look(TypedDict, total=False):
     theme: ChartTheme
 
 
-@dataclass(frozen=True)
+@record
 class Canvas:
     """Hold the look of one chart."""
 

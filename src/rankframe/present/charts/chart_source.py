@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import polars as pl
@@ -20,6 +20,7 @@ from rankframe.core.columns import DOC, QUERY, RANK
 from rankframe.core.errors import OptionError, RankframeError
 from rankframe.core.messages import Option, shown
 from rankframe.core.options import JudgedOptions
+from rankframe.core.records import record
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.agree import agree
 from rankframe.engine.evaluate import evaluate
@@ -43,7 +44,7 @@ _SHOWN = ("ranks", "unit", "unit_ranks", "train", "exclude_seen", "items", "cata
 TRADED = ("ndcg@10", "coverage@10")
 
 
-@dataclass(frozen=True)
+@record
 class ChartSource:
     """Hold judgments and runs by name, and options that some charts use."""
 

@@ -5,10 +5,10 @@ The colours can be told apart with any kind of colour vision, in both themes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from rankframe.core.options import ChartTheme
+from rankframe.core.records import record
 
 # Based on the palette of Okabe and Ito.
 COLOURS: Final = (
@@ -25,7 +25,7 @@ _GRADES: Final = ("#ead77f", "#86bf78", "#3a9f8a", "#2b7a99", "#35508f")
 _DARK_TEXT, _LIGHT_TEXT = "#1c1c1c", "#ffffff"
 
 
-@dataclass(frozen=True)
+@record
 class Ground:
     """Hold the colours of a theme."""
 

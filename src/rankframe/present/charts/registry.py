@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from types import UnionType
@@ -28,6 +27,7 @@ import polars as pl
 
 from rankframe.core.errors import OptionError, OutputError, RankframeError
 from rankframe.core.messages import Option, shown
+from rankframe.core.records import record
 from rankframe.io.output_paths import file_place
 from rankframe.io.outputs import write_file
 from rankframe.present.charts.canvas import Canvas, Look
@@ -57,7 +57,7 @@ _ENDINGS: Final = (".png", ".svg", ".pdf", ".html")
 _SCALE = 2  # the scale factor of a PNG, for high-resolution screens
 
 
-@dataclass(frozen=True)
+@record
 class Definition:
     """Describe a chart: its function, and how its arguments are computed from files.
 

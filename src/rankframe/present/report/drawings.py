@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -23,6 +23,7 @@ from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError, naming_the_run
 from rankframe.core.messages import shown
 from rankframe.core.options import Intervals, Policies
+from rankframe.core.records import record
 from rankframe.engine.judged_metrics import JudgedMetrics
 from rankframe.engine.lookup import Lookup
 from rankframe.io.formats.registry import reading
@@ -44,7 +45,7 @@ _FOLDS = 2  # folds of a tuning: the fewest, since the report does not use the c
 _BY_RANK = "rank"  # the norm for runs without scores
 
 
-@dataclass(frozen=True)
+@record
 class Rows:
     """Hold judgments and runs, for all queries or for a sample."""
 
@@ -173,7 +174,7 @@ def _without_cutoff(metric: Metric) -> str | None:
     return definition.write_name({**metric.params, "k": None})
 
 
-@dataclass(frozen=True)
+@record
 class Fused:
     """Describe a run that is a fusion of two others."""
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from rankframe.analysis.verdict import Verdict
 from rankframe.core.columns import QUERY
 from rankframe.core.errors import OptionError
 from rankframe.core.messages import masked, shown
+from rankframe.core.records import record
 from rankframe.core.table import Cell, Table
 from rankframe.metrics.names import Metric
 from rankframe.present.tables import number_cell
@@ -28,7 +29,7 @@ EPOCH = "SOURCE_DATE_EPOCH"  # of reproducible-builds.org: the time that a build
 _DIGITS = 12  # of a fingerprint on the page
 
 
-@dataclass(frozen=True)
+@record
 class Moved:
     """Hold the queries in which a system is worst and best against the baseline."""
 
@@ -36,7 +37,7 @@ class Moved:
     better: Diff
 
 
-@dataclass(frozen=True)
+@record
 class Material:
     """Hold everything that a report shows."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
@@ -12,6 +12,7 @@ from rankframe.analysis.comparison import Comparison
 from rankframe.analysis.systems import Lack
 from rankframe.analysis.verdict import TONES, Verdict, check_name
 from rankframe.core.messages import number_of
+from rankframe.core.records import record
 from rankframe.core.table import Cell, Table, Tone
 from rankframe.core.wording import (
     best_of,
@@ -53,7 +54,7 @@ STYLES: Final[dict[Mark, Style]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Sentence:
     """Hold the sentence about a system, and whether it is better, worse, or neither."""
 
