@@ -138,13 +138,18 @@ class Sums:
         return Sums(self.queries + other.queries, **sums, values=values)
 
     @staticmethod
-    def from_terms(terms: Terms, starts: Ints, *, products: bool) -> list[Sums]:
-        """Sum each segment of queries; `products` adds the sums that t intervals need."""
+    def from_terms(
+        terms: Terms, starts: Ints, *, products: bool, moments: tuple[Exact, Exact] | None = None
+    ) -> list[Sums]:
+        """Sum each segment of queries; `products` adds the sums that t intervals need.
+
+        `moments`: the sums of all values and of their squares, if they are known.
+        """
         if not len(terms.values):
             return [Sums(0, values=OrderedValues() if terms.ordered else None)] * len(starts)
         counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
         if len(starts) == 1:
-            total, square = exact_moments(terms.values)
+            total, square = moments or exact_moments([terms.values])[0]
             totals, squares = [total], [square]
         else:
             totals = exact_sums(terms.values, starts)
@@ -398,7 +403,13 @@ def _sum_segments(
     If `hashes` of the query ids are given, also sum by bootstrap bucket.
     """
     by_t = intervals.ci == "t"
-    sums = [Sums.from_terms(column, starts, products=by_t) for column in terms]
+    moments: Sequence[tuple[Exact, Exact] | None] = [None] * len(terms)
+    if len(starts) == 1:  # for all metrics at once
+        moments = exact_moments([column.values for column in terms])
+    sums = [
+        Sums.from_terms(column, starts, products=by_t, moments=known)
+        for column, known in zip(terms, moments, strict=True)
+    ]
     segments: dict[SliceKey, SliceSums] = {}
     ends = np.append(starts[1:], 0 if hashes is None else len(hashes))
     for key, start, end, *row in zip(keys, starts.tolist(), ends.tolist(), *sums, strict=True):
@@ -407,16 +418,17 @@ def _sum_segments(
             continue
         rows, columns, too_large = slice(start, end), {}, set()
         for place, (metric, column) in enumerate(zip(metrics, terms, strict=True)):
-            above, divisor, defined = column.above[rows], column.divisor[rows], column.defined[rows]
-            if not (can_resample(above) and can_resample(divisor)):
+            above, below, defined = column.above[rows], column.below, column.defined[rows]
+            below = None if below is None else below[rows]
+            if not (can_resample(above) and (below is None or can_resample(below))):
                 too_large.add(place)
                 continue
             above_name, below_name, undefined_name = _bucket_names(place)
             columns[above_name] = above
-            if metric.average in ("micro", "weighted"):
-                columns[below_name] = divisor
+            if below is not None:
+                columns[below_name] = below
             elif not defined.all():
-                columns[undefined_name] = 1.0 - divisor
+                columns[undefined_name] = 1.0 - defined
         buckets = BootstrapBuckets.from_queries(hashes[rows], columns)
         segments[key] = SliceSums(tuple(row), buckets, frozenset(too_large))
     return segments
