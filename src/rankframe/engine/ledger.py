@@ -145,12 +145,15 @@ class RunCounts(Counts):
         `evaluated`: which of them are; `relevant`: which of their judged documents are.
         """
         has_relevant = np.logical_or.reduceat(relevant, judged.starts)
+        lacking = None
+        if judged.missing.any():
+            lacking = cast("str", judged.queries.filter(pl.Series(judged.missing)).min())
         return cls(
             qrels_queries=len(judged.queries),
             judged_evaluated=int(evaluated.sum()),
             judged_answered=int(np.count_nonzero(evaluated & ~judged.missing)),
             missing=int(judged.missing.sum()),
-            lacking=cast("str | None", judged.queries.filter(pl.Series(judged.missing)).min()),
+            lacking=lacking,
             without_relevant=int((~has_relevant).sum()),
             judged_retrieved=judged.matched,
             judged_shares=exact_sum(judged.judged_shares(TOP)[evaluated]),

@@ -23,7 +23,7 @@ from rankframe.core.columns import (
 )
 from rankframe.core.errors import OptionError, UnreadableInputError
 from rankframe.core.messages import number_of, shown
-from rankframe.io.formats.numbers import given_numbers
+from rankframe.io.formats.numbers import given_numbers, types_of
 from rankframe.io.formats.responses import shape_of
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.kernel.batch import taken
@@ -107,8 +107,11 @@ def ranking_by_query(source: Any, name: str) -> Any:
 
 def read_texts(values: Iterable[Any], name: str, column: str = "") -> pl.Series:
     """Return ids as a column of text."""
+    texts = list(values)
+    if types_of(texts) != {str}:
+        texts = list(map(str, texts))
     try:
-        return pl.Series(column, list(map(str, values)), dtype=pl.String)
+        return pl.Series(column, texts, dtype=pl.String)
     except UnicodeEncodeError as error:
         raise UnreadableInputError(
             name, f"an id that is not proper Unicode: {error.object!r}", "Ids are text"
@@ -151,8 +154,8 @@ def _read_dicts(source: Mapping[Any, Any], request: InputRequest) -> pl.DataFram
         raise request.unreadable("None is not an id", "Give every query and document one")
     docs = read_texts(chain.from_iterable(source.values()), request.name)
     queries = repeat(read_queries(source, request.name), count_each(source.values()))
-    values = chain.from_iterable(inner.values() for inner in source.values())
-    numbers = _read_numbers(list(values), request, "Each document maps to one number")
+    values = list(chain.from_iterable(inner.values() for inner in source.values()))
+    numbers = _read_numbers(values, request, "Each document maps to one number")
     return pl.DataFrame({QUERY: queries, DOC: docs, _value(request): numbers})
 
 
@@ -170,7 +173,7 @@ def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
         if array.ndim == 1 and array.dtype.kind in "iu":
             return _as_ranked(pl.DataFrame({QUERY: query, DOC: array}), request)
     elements = list(chain.from_iterable(lists))
-    kinds = set(map(type, elements))
+    kinds = types_of(elements)
     if kinds and all(issubclass(kind, Mapping) for kind in kinds):
         rows = _read_rows(elements, request).with_columns(query)
         return RawTable.in_memory(rows, ranked=True)
@@ -218,7 +221,7 @@ def _is_scored(value: Any) -> bool:
 
 def _read_ids(values: Sequence[Any], request: InputRequest) -> pl.Series:
     """Return ids of documents as integers if all are integers, else as text."""
-    kinds = set(map(type, values))
+    kinds = types_of(values)
     if kinds == {int}:
         try:
             return pl.Series(DOC, values, dtype=pl.Int64)
