@@ -375,14 +375,13 @@ def sum_by_slice(
     """Sum up values over all queries, and over the queries of every slice."""
     terms = [Terms.from_values(metric, values, attributes.weights) for metric in metrics]
     hashes = hash_ids(values[QUERY]) if intervals.ci == "bootstrap" else None
-    slices = _sum_segments([WHOLE], _START, metrics, terms, intervals, hashes)
+    slices = _sum_segments([WHOLE], _START, terms, intervals, hashes)
     for attribute, numbers in enumerate(attributes.slices):
         order = np.argsort(numbers, kind="stable")
         starts = segment_starts(numbers[order])
         slices |= _sum_segments(
             [(attribute, number) for number in numbers[order][starts].tolist()],
             starts,
-            metrics,
             [column.taken(order) for column in terms],
             intervals,
             None if hashes is None else hashes[order],
@@ -393,7 +392,6 @@ def sum_by_slice(
 def _sum_segments(
     keys: Sequence[SliceKey],
     starts: Ints,
-    metrics: Sequence[Metric],
     terms: Sequence[Terms],
     intervals: Intervals,
     hashes: Hashes | None,
@@ -417,7 +415,7 @@ def _sum_segments(
         if hashes is None:
             continue
         rows, columns, too_large = slice(start, end), {}, set()
-        for place, (metric, column) in enumerate(zip(metrics, terms, strict=True)):
+        for place, column in enumerate(terms):
             above, below, defined = column.above[rows], column.below, column.defined[rows]
             below = None if below is None else below[rows]
             if not (can_resample(above) and (below is None or can_resample(below))):

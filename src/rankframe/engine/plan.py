@@ -191,7 +191,7 @@ def empty_values(metrics: Sequence[Metric]) -> pl.DataFrame:
 def metric_values(values: pl.DataFrame) -> pl.DataFrame:
     """Return query_id and the column of each metric, without numerators and denominators."""
     names = [name for name in values.columns if not name.endswith((ABOVE, BELOW))]
-    return values[names]
+    return values if len(names) == values.width else values[names]
 
 
 def label_of(column: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -40,6 +40,7 @@ NO_SOURCE = (
     "For plain Python lists see rankframe.from_lists, for matrices rankframe.from_topk",
 )
 _SAMPLE = 20
+_LISTS_AT_ONCE = 64
 # Plain names of columns of queries, and of documents or lists of them.
 _NAMES = tuple(
     set(map(plain_name, names))
@@ -118,10 +119,10 @@ def read_texts(values: Iterable[Any], name: str, column: str = "") -> pl.Series:
         ) from error
 
 
-def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
+def read_queries(keys: Collection[Any], name: str) -> pl.Series:
     """Return the keys of a dict as text; refuse keys that are equal as text, such as 1 and "1"."""
     queries = read_texts(keys, name, QUERY)
-    if queries.n_unique() < len(queries):
+    if types_of(keys) != {str} and queries.n_unique() < len(queries):
         twice = queries.filter(queries.is_duplicated()).unique(maintain_order=True)
         count = f"{len(twice):,} of its queries are there as different keys"
         problem = f"{count}, e.g. {twice[0]!r} as a number and as text"
@@ -145,18 +146,31 @@ def count_each(lists: Iterable[Any]) -> NDArray[np.int64]:
 
 def repeat(names: pl.Series, lengths: NDArray[np.int64]) -> pl.Series:
     """Repeat each name as often as its list has elements."""
-    return taken(names, np.repeat(np.arange(len(names)), lengths))
+    return taken(names, np.repeat(np.arange(len(names), dtype=np.uint32), lengths))
 
 
 def _read_dicts(source: Mapping[Any, Any], request: InputRequest) -> pl.DataFrame:
     """Read {query: {document: number}}."""
     if None in source or any(None in docs for docs in source.values()):
         raise request.unreadable("None is not an id", "Give every query and document one")
-    docs = read_texts(chain.from_iterable(source.values()), request.name)
-    queries = repeat(read_queries(source, request.name), count_each(source.values()))
-    values = list(chain.from_iterable(inner.values() for inner in source.values()))
-    numbers = _read_numbers(values, request, "Each document maps to one number")
-    return pl.DataFrame({QUERY: queries, DOC: docs, _value(request): numbers})
+    inner = list(source.values())
+    queries = repeat(read_queries(source, request.name), count_each(inner))
+    docs = pl.concat([read_texts(block, request.name) for block in _blocks(inner)], rechunk=True)
+    values, advice = [documents.values() for documents in inner], "Each document maps to one number"
+    parts = [_read_numbers(block, request, advice) for block in _blocks(values)]
+    if any(part.dtype != pl.Float64 for part in parts):  # large whole numbers: no part decides
+        parts = [_read_numbers(list(chain.from_iterable(values)), request, advice)]
+    numbers = pl.concat(parts, rechunk=True)
+    return pl.DataFrame([queries.alias(QUERY), docs.alias(DOC), numbers.alias(_value(request))])
+
+
+def _blocks(lists: Sequence[Iterable[Any]]) -> Iterator[list[Any]]:
+    """Yield the elements of a few lists at a time, at least once.
+
+    Several passes over a block of Python objects are quick while it is in the processor's cache.
+    """
+    for first in range(0, max(len(lists), 1), _LISTS_AT_ONCE):
+        yield list(chain.from_iterable(lists[first : first + _LISTS_AT_ONCE]))
 
 
 def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:

@@ -150,20 +150,20 @@ def _moments_of_shares(columns: Floats) -> list[tuple[Exact, Exact] | None]:
     unit = _SCALE_BITS - _DIGITS * _DIGIT_BITS
     lowest, highest = columns.min(axis=1, initial=0), columns.max(axis=1, initial=0)
     exact = (lowest >= 0) & (highest <= 1)  # false for NaN
+    shares = columns if exact.all() else np.where(exact[:, None], columns, 0.0)
     total, square = [0] * len(columns), [0] * len(columns)
-    for start in range(0, columns.shape[1] if exact.any() else 0, _STEP):
-        rest = columns[:, start : start + _STEP]
+    for start in range(0, columns.shape[1], _STEP):
+        rest = shares[:, start : start + _STEP]
         digits = np.empty((len(rest), _DIGITS, rest.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore"):  # in columns that are not exact
-            for place in range(_DIGITS):
-                rest = rest * 2.0**_DIGIT_BITS
-                np.floor(rest, out=digits[:, place])
-                rest -= digits[:, place]
-            exact &= ~rest.any(axis=1)
-            sums, products = digits.sum(axis=2), digits @ digits.mT
+        for place in range(_DIGITS):
+            rest = rest * 2.0**_DIGIT_BITS
+            np.floor(rest, out=digits[:, place])
+            rest -= digits[:, place]
+        exact &= ~rest.any(axis=1)
+        sums, products = digits.sum(axis=2).tolist(), (digits @ digits.mT).tolist()
         for column in np.flatnonzero(exact).tolist():
-            total[column] += _from_digits(sums[column].tolist())
-            square[column] += _from_digits(map(_from_digits, products[column].tolist()))
+            total[column] += _from_digits(sums[column])
+            square[column] += _from_digits(map(_from_digits, products[column]))
     return [
         (Exact(total[column] << unit), Exact(square[column] << unit - _DIGITS * _DIGIT_BITS))
         if exact[column]
