@@ -41,7 +41,7 @@ from rankframe.kernel.tables import FACTORS, representatives
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 _SAMPLE = 1 << 14  # queries that are sampled to estimate the share of distinct patterns
-_FEWEST = 1 << 10  # with fewer queries, looking for patterns takes longer than it saves
+_FEWEST = 1 << 8  # with fewer queries, looking for patterns takes longer than it saves
 _WORTH = 0.5  # with a larger share of distinct patterns, deduplication does not pay
 # A callback that returns a column's values.
 Maker = Callable[[], NDArray[Any] | pl.Series]

@@ -57,11 +57,11 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
         if not source:
             raise request.empty()
         return RawTable.in_memory(_read_rows(source, request))
-    is_dict = [isinstance(value, Mapping) for value in source.values()]
-    if all(is_dict):
+    kinds = types_of(source.values())
+    if all(issubclass(kind, Mapping) for kind in kinds):
         return RawTable.in_memory(_read_dicts(source, request))
-    if any(is_dict):
-        keys = list(source)
+    if any(issubclass(kind, Mapping) for kind in kinds):
+        keys, is_dict = list(source), [isinstance(value, Mapping) for value in source.values()]
         odd = (keys[0], keys[is_dict.index(not is_dict[0])])
         kinds = (f"{shown(key)} has a {type(source[key]).__name__}" for key in odd)
         problem = f"its queries do not all have the same kind of value: {' and '.join(kinds)}"
