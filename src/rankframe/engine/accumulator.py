@@ -139,13 +139,18 @@ class Sums:
         return Sums(self.queries + other.queries, **sums, values=values)
 
     @staticmethod
-    def from_terms(terms: Terms, starts: Ints, *, products: bool) -> list[Sums]:
-        """Sum each segment of queries; `products` adds the sums that t intervals need."""
+    def from_terms(
+        terms: Terms, starts: Ints, *, products: bool, moments: tuple[Exact, Exact] | None = None
+    ) -> list[Sums]:
+        """Sum each segment of queries; `products` adds the sums that t intervals need.
+
+        `moments`: the sums of all values and of their squares, if they are known.
+        """
         if not len(terms.values):
             return [Sums(0, values=OrderedValues() if terms.ordered else None)] * len(starts)
         counts = np.add.reduceat(terms.defined.astype(np.int64), starts).tolist()
         if len(starts) == 1:
-            total, square = exact_moments(terms.values)
+            total, square = moments or exact_moments([terms.values])[0]
             totals, squares = [total], [square]
         else:
             totals = exact_sums(terms.values, starts)
@@ -371,14 +376,13 @@ def sum_by_slice(
     """Sum up values over all queries, and over the queries of every slice."""
     terms = [Terms.from_values(metric, values, attributes.weights) for metric in metrics]
     hashes = hash_ids(values[QUERY]) if intervals.ci == "bootstrap" else None
-    slices = _sum_segments([WHOLE], _START, metrics, terms, intervals, hashes)
+    slices = _sum_segments([WHOLE], _START, terms, intervals, hashes)
     for attribute, numbers in enumerate(attributes.slices):
         order = np.argsort(numbers, kind="stable")
         starts = segment_starts(numbers[order])
         slices |= _sum_segments(
             [(attribute, number) for number in numbers[order][starts].tolist()],
             starts,
-            metrics,
             [column.taken(order) for column in terms],
             intervals,
             None if hashes is None else hashes[order],
@@ -389,7 +393,6 @@ def sum_by_slice(
 def _sum_segments(
     keys: Sequence[SliceKey],
     starts: Ints,
-    metrics: Sequence[Metric],
     terms: Sequence[Terms],
     intervals: Intervals,
     hashes: Hashes | None,
@@ -399,7 +402,13 @@ def _sum_segments(
     If `hashes` of the query ids are given, also sum by bootstrap bucket.
     """
     by_t = intervals.ci == "t"
-    sums = [Sums.from_terms(column, starts, products=by_t) for column in terms]
+    moments: Sequence[tuple[Exact, Exact] | None] = [None] * len(terms)
+    if len(starts) == 1:  # for all metrics at once
+        moments = exact_moments([column.values for column in terms])
+    sums = [
+        Sums.from_terms(column, starts, products=by_t, moments=known)
+        for column, known in zip(terms, moments, strict=True)
+    ]
     segments: dict[SliceKey, SliceSums] = {}
     ends = np.append(starts[1:], 0 if hashes is None else len(hashes))
     for key, start, end, *row in zip(keys, starts.tolist(), ends.tolist(), *sums, strict=True):
@@ -407,17 +416,18 @@ def _sum_segments(
         if hashes is None:
             continue
         rows, columns, too_large = slice(start, end), {}, set()
-        for place, (metric, column) in enumerate(zip(metrics, terms, strict=True)):
-            above, divisor, defined = column.above[rows], column.divisor[rows], column.defined[rows]
-            if not (can_resample(above) and can_resample(divisor)):
+        for place, column in enumerate(terms):
+            above, below, defined = column.above[rows], column.below, column.defined[rows]
+            below = None if below is None else below[rows]
+            if not (can_resample(above) and (below is None or can_resample(below))):
                 too_large.add(place)
                 continue
             above_name, below_name, undefined_name = _bucket_names(place)
             columns[above_name] = above
-            if metric.average in ("micro", "weighted"):
-                columns[below_name] = divisor
+            if below is not None:
+                columns[below_name] = below
             elif not defined.all():
-                columns[undefined_name] = 1.0 - divisor
+                columns[undefined_name] = 1.0 - defined
         buckets = BootstrapBuckets.from_queries(hashes[rows], columns)
         segments[key] = SliceSums(tuple(row), buckets, frozenset(too_large))
     return segments

@@ -80,11 +80,13 @@ class JudgedMetrics:
 
         def work(block: tuple[int, int]) -> T:
             values, judged, evaluated = self._compute(found.select(*block))
-            relevant = judged.relevant(self.policies.rel)
-            counts = RunCounts.from_judged(judged, evaluated=evaluated, relevant=relevant)
             metrics, top = self.plan.metrics, self.max_grade
             ranges = find_tie_ranges(found, block, metrics, values, evaluated, top)
-            return use(values, replace(counts, tie_ranges=ranges))
+            relevant = judged.relevant(self.policies.rel)
+            counts = RunCounts.from_judged(
+                judged, evaluated=evaluated, relevant=relevant, tie_ranges=ranges
+            )
+            return use(values, counts)
 
         # Few blocks ahead: their values are held until they are written.
         return map_blocks(work, blocks)

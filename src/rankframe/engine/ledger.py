@@ -150,25 +150,38 @@ class RunCounts(Counts):
 
     @classmethod
     def from_judged(
-        cls, judged: JudgedFrame, *, evaluated: NDArray[np.bool_], relevant: NDArray[np.bool_]
+        cls,
+        judged: JudgedFrame,
+        *,
+        evaluated: NDArray[np.bool_],
+        relevant: NDArray[np.bool_],
+        tie_ranges: TieRanges | None,
     ) -> RunCounts:
         """Count judged queries and their documents.
 
-        `evaluated`: which of them are; `relevant`: which of their judged documents are.
+        Args:
+            judged: the judged queries.
+            evaluated: which of them are evaluated.
+            relevant: which of their judged documents are relevant.
+            tie_ranges: how far the order of ties moves their values.
         """
         has_relevant = np.logical_or.reduceat(relevant, judged.starts)
+        lacking = None
+        if judged.missing.any():
+            lacking = cast("str", judged.queries.filter(pl.Series(judged.missing)).min())
         return cls(
             qrels_queries=len(judged.queries),
             judged_evaluated=int(evaluated.sum()),
             judged_answered=int(np.count_nonzero(evaluated & ~judged.missing)),
             missing=int(judged.missing.sum()),
-            lacking=cast("str | None", judged.queries.filter(pl.Series(judged.missing)).min()),
+            lacking=lacking,
             without_relevant=int((~has_relevant).sum()),
             judged_retrieved=judged.matched,
             filled=int(np.minimum(judged.retrieved, TOP)[evaluated].sum()),
             judged_shares=exact_sum(judged.judged_shares(TOP)[evaluated]),
             nonrelevant=int(np.count_nonzero(~relevant)),
             below_best=int(np.count_nonzero(judged.grade < judged.max_grade)),
+            tie_ranges=tie_ranges,
         )
 
 

@@ -130,14 +130,15 @@ def compute_values(plan: Plan, source: Rows) -> pl.DataFrame:
     names = list(plan.parts)
     for start in range(0, len(names), _PARTS_AT_ONCE):
         batch = names[start : start + _PARTS_AT_ONCE]
-        terms = rows.select([plan.parts[name][0].alias(name) for name in batch])
+        # On this thread alone: blocks of queries have a thread each, and handing over costs more.
+        terms = rows.select_seq([plan.parts[name][0].alias(name) for name in batch])
         for name in batch:
             numbers, how = terms[name].to_numpy(), plan.parts[name][1]
             reduced[name] = _REDUCE[how](numbers, source.starts)
     columns: dict[str, pl.Series] = {}
     if plan.over_parts:
         sums = [pl.Series(name, numbers) for name, numbers in reduced.items()]
-        columns = pl.DataFrame(sums).select(plan.over_parts.values()).to_dict()
+        columns = pl.DataFrame(sums).select_seq(plan.over_parts.values()).to_dict()
     if plan.over_rows:
         columns |= _aggregate_rows(plan.over_rows, rows, source.code).to_dict()
     values = [source.queries.alias(QUERY)]
@@ -190,7 +191,7 @@ def empty_values(metrics: Sequence[Metric]) -> pl.DataFrame:
 def metric_values(values: pl.DataFrame) -> pl.DataFrame:
     """Return query_id and the column of each metric, without numerators and denominators."""
     names = [name for name in values.columns if not name.endswith((ABOVE, BELOW))]
-    return values[names]
+    return values if len(names) == values.width else values[names]
 
 
 def label_of(column: str) -> str:
@@ -203,7 +204,7 @@ def concat_values(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     whole = pl.concat(parts)
     if whole[QUERY].is_sorted():
         return whole
-    return whole[pl.Series(text_order(whole[QUERY]))]
+    return whole[pl.Series(text_order(whole[QUERY]).astype(np.uint32))]
 
 
 def copy_values(values: pl.DataFrame, rows: NDArray[np.int64], queries: pl.Series) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from rankframe.frames.matches import RunMatches, TieOrder, ties_matter
 from rankframe.kernel.batch import taken
 from rankframe.metrics.metric import Metric
 from rankframe.stats.bootstrap import hash_ids
-from rankframe.stats.exact import Exact, exact_sum
+from rankframe.stats.exact import Exact, exact_moments, exact_sum
 
 # With more judgments than these, a sample of the queries is looked at.
 _JUDGMENTS = 200_000
@@ -128,11 +128,18 @@ def find_tie_ranges(
             for label, pair in changes.items():
                 change = ordered[label] - values[label][affected_rows]
                 pair[side] = exact_sum(change.fill_null(0.0).to_numpy())
-    sums: dict[str, TieSums] = {}
-    for label, (worst, best) in changes.items():
-        defined = values[label] if len(rows) == values.height else taken(values[label], rows)
-        defined = defined.drop_nulls() if defined.null_count() else defined
-        sums[label] = TieSums(len(defined), exact_sum(defined.to_numpy()), worst, best)
+    columns = [values[label] for label in changes]
+    if len(rows) < values.height:
+        columns = [taken(column, rows) for column in columns]
+    nulls = [column.null_count() for column in columns]
+    filled = [
+        column.fill_null(0.0) if n else column for column, n in zip(columns, nulls, strict=True)
+    ]
+    totals = [total for total, _ in exact_moments([column.to_numpy() for column in filled])]
+    sums = {
+        label: TieSums(len(rows) - null, total, *changes[label])
+        for label, null, total in zip(changes, nulls, totals, strict=True)
+    }
     return TieRanges(len(affected), sums)
 
 

@@ -41,6 +41,7 @@ from rankframe.kernel.tables import FACTORS, representatives
 
 _UNRETRIEVED = 0  # in rank arrays; ranks count from 1
 _SAMPLE = 1 << 14  # queries that are sampled to estimate the share of distinct patterns
+_FEWEST = 1 << 8  # with fewer queries, looking for patterns takes longer than it saves
 _WORTH = 0.5  # with a larger share of distinct patterns, deduplication does not pay
 # A callback that returns a column's values.
 Maker = Callable[[], NDArray[Any] | pl.Series]
@@ -150,7 +151,7 @@ class JudgedFrame(RowsByRank):
     def judged_shares(self, k: int) -> Floats:
         """Return the judged share of each query's top k; 0 for an empty list."""
         judged = self._total((self.rank != _UNRETRIEVED) & (self.rank <= k))
-        return judged / np.clip(self.retrieved, 1, k)
+        return judged / np.minimum(np.maximum(self.retrieved, 1), k)
 
     def _makers(self, request: ColumnRequest, rel: float | None) -> Mapping[str, Maker]:
         del request
@@ -249,8 +250,10 @@ def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
         representative. If too few patterns repeat, every query is its own representative.
     """
     queries = np.arange(len(part.starts))
+    if len(queries) < _FEWEST:
+        return part, queries
     grade = grade_codes(part.grades)
-    if not len(queries) or int(grade.max()) > np.iinfo(np.uint16).max:
+    if int(grade.max()) > np.iinfo(np.uint16).max:
         return part, queries
     starts = part.starts[:_SAMPLE]
     sample = slice(0, int(part.starts[_SAMPLE]) if len(queries) > _SAMPLE else len(part.rank))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankframe.core.arrays import Flags, Floats, Ints, Keys
 from rankframe.core.columns import DOC, QUERY, RELEVANCE, SUBTOPIC, SUBTOPIC_WEIGHT
 from rankframe.core.records import record
-from rankframe.kernel.batch import Ids, as_text, text_hashes
+from rankframe.kernel.batch import Ids, as_text, byte_lengths, text_hashes
 from rankframe.kernel.matching import QueryIndex, group_equal
 from rankframe.kernel.segments import number_segments, segment_starts, sort_order
 from rankframe.kernel.tables import FACTORS
@@ -190,8 +190,8 @@ class IndexedJudgments(QueryIndex):
             key, places = text_hashes(DOC, docs), self.docs.places
             key = key if places is None else key[places]
             key = key ^ np.repeat(text_hashes(QUERY, queries), self.lengths)
-        letters = int(docs.str.len_bytes().cast(pl.UInt64).sum())
-        letters += int(queries.str.len_bytes().to_numpy() @ self.lengths)
+        letters = int(byte_lengths(docs).sum(dtype=np.uint64))
+        letters += int(byte_lengths(queries) @ self.lengths)
         plain = int(bits.sum()) + letters * int(FACTORS[0]) + len(bits) * int(FACTORS[1])
         whole = Fingerprint(plain & _MASK, _mixed(key, bits))
         return whole if self.subtopics is None else whole + self.subtopics.fingerprint(key)

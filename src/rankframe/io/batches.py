@@ -124,8 +124,9 @@ class Batches:
         if self._at_once is not None:
             table = pl.concat(self._tables(), rechunk=True)
         else:
+            engine = "in-memory" if self.small() else "streaming"
             with self.scanned.explained():
-                table = hashed(self._frame).collect(engine="streaming").rechunk()
+                table = hashed(self._frame).collect(engine=engine).rechunk()
         _check_count(self.scanned, table.height)
         if not self._looks_clean(table):
             _check_side(self.scanned, _as_checked(table))

@@ -299,14 +299,13 @@ class InputTable:
         """Return `frame` with the ids in these types."""
         schema, columns = self.raw.collect_schema(), []
         for column, source in self.mapping.items():
-            if column in TEXTS:
-                value = pl.col(source).cast(types.get(column, pl.String()))
-            elif column == SCORE_REST:
+            value = pl.col(source)
+            kind = types.get(column, pl.String()) if column in TEXTS else pl.Float64()
+            if column == SCORE_REST:
                 value = beyond_float(source, schema[source])
-            elif schema[source] == pl.String:
-                value = pl.col(source).str.strip_chars().cast(pl.Float64)
-            else:
-                value = pl.col(source).cast(pl.Float64)
+            elif schema[source] != kind:
+                is_text = schema[source] == pl.String and column not in TEXTS
+                value = (value.str.strip_chars() if is_text else value).cast(kind)
             turned = self.distance and column in (SCORE, SCORE_REST)
             columns.append((-value if turned else value).alias(column))
         return self.raw.select(columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -23,7 +23,7 @@ from rankframe.core.columns import (
 )
 from rankframe.core.errors import OptionError, UnreadableInputError
 from rankframe.core.messages import number_of, shown
-from rankframe.io.formats.numbers import given_numbers
+from rankframe.io.formats.numbers import given_numbers, types_of
 from rankframe.io.formats.responses import shape_of
 from rankframe.io.raw_table import InputRequest, RawTable
 from rankframe.kernel.batch import taken
@@ -40,6 +40,7 @@ NO_SOURCE = (
     "For plain Python lists see rankframe.from_lists, for matrices rankframe.from_topk",
 )
 _SAMPLE = 20
+_LISTS_AT_ONCE = 64
 # Plain names of columns of queries, and of documents or lists of them.
 _NAMES = tuple(
     set(map(plain_name, names))
@@ -56,11 +57,11 @@ def open_python(source: Mapping[Any, Any] | Sequence[Any], request: InputRequest
         if not source:
             raise request.empty()
         return RawTable.in_memory(_read_rows(source, request))
-    is_dict = [isinstance(value, Mapping) for value in source.values()]
-    if all(is_dict):
+    kinds = types_of(source.values())
+    if all(issubclass(kind, Mapping) for kind in kinds):
         return RawTable.in_memory(_read_dicts(source, request))
-    if any(is_dict):
-        keys = list(source)
+    if any(issubclass(kind, Mapping) for kind in kinds):
+        keys, is_dict = list(source), [isinstance(value, Mapping) for value in source.values()]
         odd = (keys[0], keys[is_dict.index(not is_dict[0])])
         kinds = (f"{shown(key)} has a {type(source[key]).__name__}" for key in odd)
         problem = f"its queries do not all have the same kind of value: {' and '.join(kinds)}"
@@ -107,18 +108,21 @@ def ranking_by_query(source: Any, name: str) -> Any:
 
 def read_texts(values: Iterable[Any], name: str, column: str = "") -> pl.Series:
     """Return ids as a column of text."""
+    texts = list(values)
+    if types_of(texts) != {str}:
+        texts = list(map(str, texts))
     try:
-        return pl.Series(column, list(map(str, values)), dtype=pl.String)
+        return pl.Series(column, texts, dtype=pl.String)
     except UnicodeEncodeError as error:
         raise UnreadableInputError(
             name, f"an id that is not proper Unicode: {error.object!r}", "Ids are text"
         ) from error
 
 
-def read_queries(keys: Iterable[Any], name: str) -> pl.Series:
+def read_queries(keys: Collection[Any], name: str) -> pl.Series:
     """Return the keys of a dict as text; refuse keys that are equal as text, such as 1 and "1"."""
     queries = read_texts(keys, name, QUERY)
-    if queries.n_unique() < len(queries):
+    if types_of(keys) != {str} and queries.n_unique() < len(queries):
         twice = queries.filter(queries.is_duplicated()).unique(maintain_order=True)
         have = "has" if len(twice) == 1 else "have"
         count = f"{number_of(len(twice), 'query')} {have} several keys"
@@ -143,18 +147,31 @@ def count_each(lists: Iterable[Any]) -> NDArray[np.int64]:
 
 def repeat(names: pl.Series, lengths: NDArray[np.int64]) -> pl.Series:
     """Repeat each name as often as its list has elements."""
-    return taken(names, np.repeat(np.arange(len(names)), lengths))
+    return taken(names, np.repeat(np.arange(len(names), dtype=np.uint32), lengths))
 
 
 def _read_dicts(source: Mapping[Any, Any], request: InputRequest) -> pl.DataFrame:
     """Read {query: {document: number}}."""
     if None in source or any(None in docs for docs in source.values()):
         raise request.unreadable("None is not an id", "Give every query and document one")
-    docs = read_texts(chain.from_iterable(source.values()), request.name)
-    queries = repeat(read_queries(source, request.name), count_each(source.values()))
-    values = chain.from_iterable(inner.values() for inner in source.values())
-    numbers = _read_numbers(list(values), request, "Each document maps to one number")
-    return pl.DataFrame({QUERY: queries, DOC: docs, _value(request): numbers})
+    inner = list(source.values())
+    queries = repeat(read_queries(source, request.name), count_each(inner))
+    docs = pl.concat([read_texts(block, request.name) for block in _blocks(inner)], rechunk=True)
+    values, advice = [documents.values() for documents in inner], "Each document maps to one number"
+    parts = [_read_numbers(block, request, advice) for block in _blocks(values)]
+    if any(part.dtype != pl.Float64 for part in parts):  # large whole numbers: no part decides
+        parts = [_read_numbers(list(chain.from_iterable(values)), request, advice)]
+    numbers = pl.concat(parts, rechunk=True)
+    return pl.DataFrame([queries.alias(QUERY), docs.alias(DOC), numbers.alias(_value(request))])
+
+
+def _blocks(lists: Sequence[Iterable[Any]]) -> Iterator[list[Any]]:
+    """Yield the elements of a few lists at a time, at least once.
+
+    Several passes over a block of Python objects are quick while it is in the processor's cache.
+    """
+    for first in range(0, max(len(lists), 1), _LISTS_AT_ONCE):
+        yield list(chain.from_iterable(lists[first : first + _LISTS_AT_ONCE]))
 
 
 def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
@@ -171,7 +188,7 @@ def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
         if array.ndim == 1 and array.dtype.kind in "iu":
             return _as_ranked(pl.DataFrame({QUERY: query, DOC: array}), request)
     elements = list(chain.from_iterable(lists))
-    kinds = set(map(type, elements))
+    kinds = types_of(elements)
     if kinds and all(issubclass(kind, Mapping) for kind in kinds):
         rows = _read_rows(elements, request).with_columns(query)
         return RawTable.in_memory(rows, ranked=True)
@@ -219,7 +236,7 @@ def _is_scored(value: Any) -> bool:
 
 def _read_ids(values: Sequence[Any], request: InputRequest) -> pl.Series:
     """Return ids of documents as integers if all are integers, else as text."""
-    kinds = set(map(type, values))
+    kinds = types_of(values)
     if kinds == {int}:
         try:
             return pl.Series(DOC, values, dtype=pl.Int64)

@@ -34,6 +34,7 @@ _CATEGORICAL = (pl.Categorical, pl.Enum)
 SHORT = 12  # bytes: up to this length, a string view stores the id inline
 _FEW = 1 << 10  # fewer ids are compared and sorted by polars, not by their bytes in numpy
 _BLOCK = 1 << 16  # rows that fit in the cache
+_NEWEST = pl.CompatLevel.newest()
 
 
 def taken(values: pl.Series, rows: AnyInts) -> pl.Series:
@@ -196,6 +197,23 @@ def as_text(ids: pl.Series) -> pl.Series:
     return ids if ids.dtype == pl.String else ids.cast(pl.String)
 
 
+def text_bytes(ids: pl.Series) -> tuple[Ints, NDArray[np.uint8]]:
+    """Return the number of bytes of each text, and the bytes of all texts."""
+    if len(ids) < _FEW:  # importing pyarrow takes longer
+        texts = ids.cast(pl.Binary).to_list()
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        return lengths, np.frombuffer(b"".join(texts), np.uint8)
+    _, ends, text = ids.to_arrow().buffers()
+    offsets = np.frombuffer(ends, np.int64, len(ids) + 1)
+    return offsets[1:] - offsets[:-1], np.frombuffer(text, np.uint8, int(offsets[-1]))
+
+
+def byte_lengths(ids: pl.Series) -> AnyInts:
+    """Return the number of bytes of each text."""
+    words = _views(ids) if len(ids) >= _FEW else None
+    return text_bytes(ids)[0] if words is None else words[:, 0]
+
+
 def query_starts(query: pl.Series) -> Ints:
     """Return the first row, and all rows whose query differs from the row above.
 
@@ -227,7 +245,7 @@ def _views(ids: pl.Series) -> NDArray[np.uint32] | None:
     """
     if ids.dtype != pl.String or not len(ids):
         return None
-    array = ids.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
+    array = ids.rechunk().to_arrow(compat_level=_NEWEST)
     buffer = array.buffers()[1]
     if str(array.type) != "string_view" or buffer is None:
         return None
@@ -241,7 +259,9 @@ def text_order(ids: pl.Series) -> Ints:
     compares only strings that agree in these bytes. For 1M ids, this takes a fifth of the time of
     sorting the strings.
     """
-    lead = None if len(ids) < _FEW else _lead(ids)
+    if len(ids) < _FEW:  # code points are in the order of UTF-8's bytes
+        return np.argsort(np.array(ids.to_list(), np.object_))
+    lead = _lead(ids)
     if lead is None:
         return ids.arg_sort().to_numpy().astype(np.int64)
     order = np.argsort(lead)

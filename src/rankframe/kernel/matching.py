@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankframe.core.arrays import AnyInts, Flags, Ints, Keys
-from rankframe.core.columns import DOC, QUERY, TEXTS
+from rankframe.core.columns import DOC, QUERY
 from rankframe.core.records import record
 from rankframe.kernel.batch import (
     KEY,
@@ -23,6 +23,7 @@ from rankframe.kernel.batch import (
     Batch,
     Ids,
     as_text,
+    numbers_of,
     query_starts,
     taken,
 )
@@ -158,10 +159,10 @@ class QueryIndex(Batch):
         """Index a table with hashes, in any order; `fields` are passed to a subclass."""
         query, hashes = table[QUERY], table[QUERY_HASH].to_numpy()
         order, starts, first_rows, index = _group_queries(query, hashes)
-        columns = table.drop(*TEXTS, QUERY_HASH, strict=False)
+        columns = {name: table[name] for name in (KEY, *numbers_of(table))}
         if order is not None:
-            columns = columns[pl.Series(order, dtype=pl.UInt32)]
-        numbers = {column.name: column.to_numpy() for column in columns}
+            columns = {name: taken(column, order) for name, column in columns.items()}
+        numbers = {name: column.to_numpy() for name, column in columns.items()}
         return cls(
             key=numbers.pop(KEY),
             starts=starts,
@@ -199,8 +200,9 @@ def _orders(query: pl.Series, hashes: Keys) -> Iterator[tuple[Ints | None, bool]
 
     Each comes with a flag: true for the last permutation, which is sure to do so.
     """
+    # The index of a short table finds out at once whether the rows are contiguous.
     beginning = hashes[:_LOOKED_AT]
-    if not repeats(beginning[segment_starts(beginning)]):
+    if len(hashes) <= _LOOKED_AT or not repeats(beginning[segment_starts(beginning)]):
         yield None, False
     # Sort by the leading bits of the query hashes; different queries may share these bits.
     row_bits = max(len(query) - 1, 1).bit_length()

@@ -37,8 +37,8 @@ OnProgress = Callable[[int], None]
 # that threads seldom wait for each other, and shorter if memory is limited.
 BATCH_ROWS = 1 << 17
 _LONG_BATCH, _SHORT_BATCH = 1 << 18, 1 << 16
-# An input with fewer rows is processed whole, by one thread: starting other threads takes longer.
-SMALL_INPUT = 1 << 16
+# An input with fewer rows than a batch is processed whole, by one thread: others would not help.
+SMALL_INPUT = BATCH_ROWS
 _MOST_EDGES = 32  # edges of tables (see `read_contiguous`) that are collected for a batch
 _LOOKED_AT = 1 << 14  # leading rows that are probed for queries that are not contiguous
 

@@ -118,6 +118,8 @@ def query_blocks(starts: Ints, rows: int, block_rows: int) -> list[tuple[int, in
     >>> query_blocks(np.array([0, 3, 4, 9]), 12, 4)
     [(0, 2), (2, 3), (3, 4)]
     """
+    if 0 < rows <= block_rows:
+        return [(0, len(starts))]
     cuts = np.searchsorted(starts, np.arange(block_rows, rows, block_rows))
     return list(pairwise(np.unique([0, *cuts, len(starts)]).tolist()))
 

@@ -64,7 +64,8 @@ def probe(keys: Keys, targets: Keys) -> Probed:
 
 def repeats(keys: Keys) -> bool:
     """Return whether any two of the keys are equal."""
-    return len(probe(keys, keys[:0]).again) > 0
+    repeated: list[NDArray[np.int64]] = []
+    return any(repeated for _ in _insert(keys, repeated)) or bool(repeated)
 
 
 def representatives(keys: Keys) -> NDArray[np.unsignedinteger]:

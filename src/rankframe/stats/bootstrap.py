@@ -18,9 +18,11 @@ from math import exp, factorial
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rankframe.core.arrays import Floats, Ints, Keys
 from rankframe.core.records import record
+from rankframe.kernel.batch import text_bytes
 from rankframe.kernel.segments import position, segment_starts
 
 Hashes = Keys
@@ -49,16 +51,15 @@ def hash_ids(ids: pl.Series) -> Hashes:
     >>> int(hash_ids(pl.Series(["q1"]))[0]) == int(hash_ids(pl.Series(["x", "q1"]))[1])
     True
     """
-    hashes = ids.str.len_bytes().to_numpy().astype(np.uint64)
+    hashes = np.empty(len(ids), np.uint64)
     for first in range(0, len(ids), _IDS_AT_ONCE):
         batch = hashes[first : first + _IDS_AT_ONCE]
-        lengths = batch.astype(np.int64)
+        lengths, content = text_bytes(ids.slice(first, _IDS_AT_ONCE))
+        batch[:] = lengths
         filled = np.flatnonzero(lengths)
         if not len(filled):
             continue
         # Multiply each byte by a number that depends on its position, and sum over the string.
-        text = ids.slice(first, _IDS_AT_ONCE).str.join("").item()
-        content = np.frombuffer(text.encode(), np.uint8)
         starts = np.cumsum(lengths[filled]) - lengths[filled]
         place = position(starts, len(content))
         factors = mix_bits(np.arange(int(place.max()) + 1, dtype=np.uint64) + _GOLDEN)
@@ -297,7 +298,8 @@ def random_words(origins: Hashes, count: int, seed: int, first: int = 0) -> Hash
 def poisson_weights(origins: Hashes, replicates: int, seed: int) -> Floats:
     """Draw a Poisson number of mean 1 for each bucket and replicate."""
     words = random_words(origins, -(-replicates // 4), seed)
-    return _poisson_table()[words.astype("<u8", copy=False).view("<u2")[:, :replicates]]
+    drawn = words.astype("<u8", copy=False).view("<u2")[:, :replicates]
+    return _poisson_table().take(drawn).astype(np.float64)
 
 
 def coin_weights(origins: Hashes, replicates: int, seed: int, *, first: int = 0) -> Floats:
@@ -313,8 +315,11 @@ def coin_weights(origins: Hashes, replicates: int, seed: int, *, first: int = 0)
 
 
 @cache
-def _poisson_table() -> Floats:
-    """Tabulate the inverse distribution function of Poisson(1) for all 16-bit numbers."""
+def _poisson_table() -> NDArray[np.uint8]:
+    """Tabulate the inverse distribution function of Poisson(1) for all 16-bit numbers.
+
+    Values are single bytes, so that the table fits in the cache.
+    """
     chances = np.array([exp(-1) / factorial(k) for k in range(10)])
     bounds = np.rint(np.cumsum(chances) * 2**16)
-    return np.searchsorted(bounds, np.arange(2**16), side="right").astype(np.float64)
+    return np.searchsorted(bounds, np.arange(2**16), side="right").astype(np.uint8)

@@ -7,7 +7,7 @@ it is converted to a float.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -106,16 +106,22 @@ def exact_sums(numbers: Floats, starts: Ints) -> list[Exact]:
     return list(map(Exact, _sums_by_exponent(numbers, segment, len(starts))))
 
 
-def exact_moments(numbers: Floats) -> tuple[Exact, Exact]:
-    """Add up floats, and their squares.
+def exact_moments(columns: Sequence[Floats]) -> list[tuple[Exact, Exact]]:
+    """Add up the floats of each column, and their squares; all columns have the same length.
 
-    >>> [float(total) for total in exact_moments(np.array([0.5, 0.25]))]
-    [0.75, 0.3125]
+    >>> [(float(total), float(square)) for total, square in exact_moments([np.array([0.5, 0.25])])]
+    [(0.75, 0.3125)]
     """
-    if moments := _moments_of_shares(numbers):
-        return moments
-    product, lost = exact_products(numbers, numbers)
-    return exact_sum(numbers), exact_sum(product) + exact_sum(lost)
+    moments: list[tuple[Exact, Exact]] = []
+    together = max(_STEP // max(len(columns[0]), 1), 1) if columns else 1
+    for first in range(0, len(columns), together):
+        group = columns[first : first + together]
+        for numbers, found in zip(group, _moments_of_shares(np.array(group)), strict=True):
+            if found is None:
+                product, lost = exact_products(numbers, numbers)
+                found = exact_sum(numbers), exact_sum(product) + exact_sum(lost)  # noqa: PLW2901
+            moments.append(found)
+    return moments
 
 
 def exact_products(numbers: Floats, factors: Floats) -> tuple[Floats, Floats]:
@@ -135,28 +141,35 @@ def _halved(numbers: Floats) -> tuple[Floats, Floats]:
         return high, numbers - high
 
 
-def _moments_of_shares(numbers: Floats) -> tuple[Exact, Exact] | None:
-    """Sum numbers in [0, 1], and their squares, digit by digit.
+def _moments_of_shares(columns: Floats) -> list[tuple[Exact, Exact] | None]:
+    """Sum numbers in [0, 1], one column per row of the array, and their squares, digit by digit.
 
     Sums of digits, and of products of two digits, are whole numbers that floats hold exactly.
-    Returns None if a number is not in [0, 1], or has too many digits.
+    Returns None for a column with a number that is not in [0, 1], or has too many digits.
     """
-    if len(numbers) and not (numbers.min() >= 0 and numbers.max() <= 1):  # also true for NaN
-        return None
-    total = square = 0
-    for start in range(0, len(numbers), _STEP):
-        rest = numbers[start : start + _STEP]
-        digits = np.empty((_DIGITS, len(rest)))
-        for digit in digits:
-            rest = rest * 2.0**_DIGIT_BITS
-            np.floor(rest, out=digit)
-            rest -= digit
-        if rest.any():
-            return None
-        total += _from_digits(digits.sum(axis=1))
-        square += _from_digits(map(_from_digits, digits @ digits.T))
     unit = _SCALE_BITS - _DIGITS * _DIGIT_BITS
-    return Exact(total << unit), Exact(square << unit - _DIGITS * _DIGIT_BITS)
+    lowest, highest = columns.min(axis=1, initial=0), columns.max(axis=1, initial=0)
+    exact = (lowest >= 0) & (highest <= 1)  # false for NaN
+    shares = columns if exact.all() else np.where(exact[:, None], columns, 0.0)
+    total, square = [0] * len(columns), [0] * len(columns)
+    for start in range(0, columns.shape[1], _STEP):
+        rest = shares[:, start : start + _STEP]
+        digits = np.empty((len(rest), _DIGITS, rest.shape[1]))
+        for place in range(_DIGITS):
+            rest = rest * 2.0**_DIGIT_BITS
+            np.floor(rest, out=digits[:, place])
+            rest -= digits[:, place]
+        exact &= ~rest.any(axis=1)
+        sums, products = digits.sum(axis=2).tolist(), (digits @ digits.mT).tolist()
+        for column in np.flatnonzero(exact).tolist():
+            total[column] += _from_digits(sums[column])
+            square[column] += _from_digits(map(_from_digits, products[column]))
+    return [
+        (Exact(total[column] << unit), Exact(square[column] << unit - _DIGITS * _DIGIT_BITS))
+        if exact[column]
+        else None
+        for column in range(len(columns))
+    ]
 
 
 def _from_digits(digits: Iterable[float]) -> int:

@@ -95,24 +95,29 @@ def percentile_interval(replicates: Floats, queries: int, confidence: float) -> 
     if queries < 2 or not len(defined):
         return None
     tail = widened_tail(queries, confidence)
-    return quantile(defined, tail), quantile(defined, 1 - tail)
+    low, high = quantiles(defined, tail, 1 - tail)
+    return low, high
 
 
-def quantile(values: Floats, level: float) -> float:
-    """Return a quantile, interpolated between two values, with the bits of `np.quantile`.
+def quantiles(values: Floats, *levels: float) -> list[float]:
+    """Return quantiles, each interpolated between two values, with the bits of `np.quantile`.
 
     For some thousand values, numpy needs longer to prepare its work than to do it.
 
-    >>> quantile(np.array([3.0, 1.0, 2.0, 4.0]), 0.5)
-    2.5
+    >>> quantiles(np.array([3.0, 1.0, 2.0, 4.0]), 0.5, 1.0)
+    [2.5, 4.0]
     """
-    place = (len(values) - 1) * level
-    below = min(math.floor(place), len(values) - 1)
-    above = min(below + 1, len(values) - 1)
-    ordered = np.partition(values, (below, above))
-    low, high, share = float(ordered[below]), float(ordered[above]), place - below
-    step = high - low
-    return high - step * (1 - share) if share >= 0.5 else low + step * share
+    last = len(values) - 1
+    places = [last * level for level in levels]
+    below = [min(math.floor(place), last) for place in places]
+    above = [min(place + 1, last) for place in below]
+    ordered = np.partition(values, (*below, *above))
+    found: list[float] = []
+    for place, first, second in zip(places, below, above, strict=True):
+        low, high, share = float(ordered[first]), float(ordered[second]), place - first
+        step = high - low
+        found.append(high - step * (1 - share) if share >= 0.5 else low + step * share)
+    return found
 
 
 def widened_tail(queries: int, confidence: float) -> float:
