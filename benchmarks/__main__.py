@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks import cores, memory_commands, small
 from benchmarks.layouts import LARGEST, LAYOUTS
 from benchmarks.machine import describe
 from benchmarks.measure import compare, compare_fed
 
 HERE = Path(__file__).parent
-PARTS = ("comparison", "growth", "paths", "agreement")
+_MEMORY_ROWS, _MEMORY_LIMIT = 5_000_000, "300MB"
+PARTS = ("comparison", "cores", "small", "growth", "paths", "memory", "agreement")
 
 
 def main() -> None:
@@ -44,6 +46,15 @@ def main() -> None:
             measured |= _growth(options.data, options.grow, scale)
         elif part == "paths":
             measured["paths"] = _paths(options.data, scale)
+        elif part == "cores":
+            rounds = 1 if options.quick else options.repeat
+            measured["cores"] = cores.measure(options.data, scale, rounds)
+        elif part == "small":
+            measured["small"] = small.measure()
+        elif part == "memory":
+            rows = _MEMORY_ROWS // scale
+            found = memory_commands.measure(options.data / f"memory-{rows}", rows, _MEMORY_LIMIT)
+            measured["memory"] = {"rows": rows, "text": _MEMORY_LIMIT, "commands": list(found)}
         else:
             measured["agreement"] = _agreement(options.data, scale)
         measured["machine"] = measured.get("machine", {}) | {part: describe()}

@@ -115,6 +115,12 @@ def run_child(
 def run_module(module: str, *arguments: str | Path, patience: float | None = None) -> Report:
     """Run a module in a process of its own, looked at from outside; its last line is JSON."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
+    report = run_command(command, patience=patience)
+    return json.loads(report.pop("output").splitlines()[-1]) | report
+
+
+def run_command(command: list[str], *, patience: float | None = None) -> Report:
+    """Run a command, and return its output, time and peak memory, looked at from outside."""
     begun = time.perf_counter()
     with TemporaryFile("w+") as said, TemporaryFile("w+") as complaints:
         child = subprocess.Popen(command, stdout=said, stderr=complaints, env=_installed())
@@ -133,7 +139,8 @@ def run_module(module: str, *arguments: str | Path, patience: float | None = Non
         complaints.seek(0)
         if child.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{complaints.read()}")
-        return json.loads(said.read().splitlines()[-1]) | {
+        return {
+            "output": said.read(),
             "all_wall": wall,
             "all_cpu": used.ru_utime + used.ru_stime,
             "peak": used.ru_maxrss * 1024,

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,27 +31,39 @@ def main() -> None:
     parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=tuple(COMMANDS))
     parser.add_argument("--folder", type=Path, help="where the inputs are, or are written to")
     options = parser.parse_args()
+    print(f"| command | peak, times {options.limit} | seconds |")
+    print("| --- | --- | --- |", flush=True)
+    held = True
+    for found in measure(options.folder, options.rows, options.limit, options.commands):
+        share = found["peak"] / found["limit"]
+        held = held and share <= ALLOWED
+        refused = f" (refused: {found['error']})" if found["error"] else ""
+        print(f"| {found['name']} | {share:.2f}{refused} | {found['seconds']:.0f} |", flush=True)
+    sys.exit(not held)
+
+
+def measure(
+    folder: Path | None, rows: int, limit: str, commands: Iterable[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield the peak of each command, the limit, the seconds and the error, if any.
+
+    Args:
+        folder: where the inputs are, or are written to; None: a temporary folder.
+        rows: the rows of each run, and of train.
+        limit: the limit, as text.
+        commands: the commands to run; none: all.
+    """
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
+        folder = folder or Path(temporary)
         if not (folder / "items.parquet").exists():
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True, parents=True)
             # In another process: a child's peak is never less than what its parent had.
             prepare = [sys.executable, "-m", "benchmarks.memory_commands", "--prepare", folder]
-            subprocess.run([*prepare, str(options.rows)], check=True)
-        print(f"| command | peak, times {options.limit} | seconds |")
-        print("| --- | --- | --- |", flush=True)
-        held = True
-        for name in options.commands:
+            subprocess.run([*prepare, str(rows)], check=True)
+        for name in commands or COMMANDS:
             child = [sys.executable, "-m", "benchmarks.memory_commands", "--child", folder, name]
-            done = subprocess.run(
-                [*child, options.limit], stdout=subprocess.PIPE, text=True, check=True
-            )
-            found = json.loads(done.stdout)
-            share = found["peak"] / found["limit"]
-            held = held and share <= ALLOWED
-            refused = f" (refused: {found['error']})" if found["error"] else ""
-            print(f"| {name} | {share:.2f}{refused} | {found['seconds']:.0f} |", flush=True)
-    sys.exit(not held)
+            done = subprocess.run([*child, limit], stdout=subprocess.PIPE, text=True, check=True)
+            yield {"name": name, **json.loads(done.stdout)}
 
 
 def prepare(folder: Path, rows: int) -> None:

@@ -22,10 +22,16 @@ def write_page(folder: Path) -> Path:
     if "comparison" in measured:
         parts += [section(measured["comparison"])]
         chart(measured["comparison"], folder / "chart.svg")
+    if "cores" in measured:
+        parts += ["\n## One core and all cores\n", _cores(measured["cores"])]
+    if "small" in measured:
+        parts += ["\n## Small inputs\n", _small(measured["small"])]
     if "rows" in measured:
         parts += ["\n## How the time grows\n", _growth(measured)]
     if "paths" in measured:
         parts += ["\n## Other paths\n", _paths(measured["paths"])]
+    if "memory" in measured:
+        parts += ["\n## Peak memory under a limit\n", _memory(measured["memory"])]
     if "agreement" in measured:
         parts += ["\n## Comparing two rankings\n", _agreement(measured)]
     if (fusion := folder / "fusion.json").exists():
@@ -41,6 +47,65 @@ def write_page(folder: Path) -> Path:
     page = folder / "README.md"
     page.write_text("\n".join(parts) + "\n", encoding="utf-8")
     return page
+
+
+def _cores(measured: list[dict[str, Any]]) -> str:
+    facts, most = measured[0], max(row["cores"] for row in measured)
+    lines = [
+        f"{facts['rows']:,} rows and {facts['judgments']:,} judgments, contiguous, 100 documents per",
+        "query. Each contender ran in its own process, in turn; the least time of all rounds counts,",
+        "without imports. On one core, the process is bound to it and polars has one thread.",
+        "",
+        f"| contender | wall s, 1 core | wall s, {most} cores | speed-up | CPU s, 1 core "
+        f"| CPU s, {most} cores | peak GB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in dict.fromkeys(row["contender"] for row in measured):
+        one, all_ = (
+            next(row for row in measured if (row["contender"], row["cores"]) == (name, number))
+            for number in (1, most)
+        )
+        lines.append(
+            f"| {name} | {one['wall']:.2f} | {all_['wall']:.2f} | {one['wall'] / all_['wall']:.2f} "
+            f"| {one['cpu']:.2f} | {all_['cpu']:.2f} | {all_['peak'] / 1e9:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def _small(measured: dict[str, Any]) -> str:
+    lines = [
+        "One call on dicts in memory, with five metrics and 60 judgments per query: the least CPU",
+        "time of all rounds, in milliseconds. pytrec_eval computes no intervals.",
+        "",
+        "| queries × documents | rankframe | rankframe, ci=None | pytrec_eval "
+        "| pytrec_eval ÷ rankframe |",
+        "|---|---|---|---|---|",
+    ]
+    for row in measured["calls"]:
+        ours, plain, theirs = (
+            row[name] * 1e3 for name in ("rankframe", "rankframe, ci=None", "pytrec_eval")
+        )
+        lines.append(
+            f"| {row['queries']:,} × {row['depth']} | {ours:.1f} | {plain:.1f} | {theirs:.1f} "
+            f"| {theirs / ours:.2f} |"
+        )
+    lines += ["", "| whole process | CPU s |", "|---|---|"]
+    lines += [f"| {name} | {seconds:.2f} |" for name, seconds in measured["processes"]]
+    return "\n".join(lines)
+
+
+def _memory(measured: dict[str, Any]) -> str:
+    lines = [
+        f"`python -m benchmarks.memory_commands`: each command with `max_memory={measured['text']}`,",
+        f"in its own process, on runs and train of {measured['rows']:,} rows.",
+        "",
+        "| command | peak ÷ limit | seconds |",
+        "|---|---|---|",
+    ]
+    for row in measured["commands"]:
+        share = f"{row['peak'] / row['limit']:.2f}" + (" (refused)" if row["error"] else "")
+        lines.append(f"| {row['name']} | {share} | {row['seconds']:.0f} |")
+    return "\n".join(lines)
 
 
 def _growth(measured: dict[str, Any]) -> str:
