@@ -82,6 +82,15 @@ def workers() -> int:
     return min(os.cpu_count() or 1, pl.thread_pool_size())
 
 
+@contextmanager
+def in_background(function: Callable[[], object]) -> Iterator[None]:
+    """Call a function on another thread while the block runs; raise its error afterwards."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(function)
+        yield
+        future.result()
+
+
 def map_blocks(function: Callable[[T], R], blocks: Sequence[T]) -> Iterator[R]:
     """Call a function with each block of rows, on all cores; yield the results in order.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from rankframe.core.errors import (
 from rankframe.core.messages import Option
 from rankframe.core.options import Intervals, PairPolicies, Policies, Progress, Report
 from rankframe.core.records import record
+from rankframe.core.threads import in_background
 from rankframe.core.vocabulary import Vocabulary
 from rankframe.engine.accumulator import Accumulator, Averages
 from rankframe.engine.document_metrics import ItemsBy, OverDocuments
@@ -64,7 +66,7 @@ from rankframe.io.inputs import Columns
 from rankframe.io.memory import bytes_at_once, left_fits
 from rankframe.io.queries import Attributes, refuse_unknown_queries, unweighted_error
 from rankframe.kernel.batch import Batch
-from rankframe.kernel.reading import OnProgress, ignore_progress, read_batches
+from rankframe.kernel.reading import BATCH_ROWS, OnProgress, ignore_progress, read_batches
 from rankframe.metrics.metric import Frame, Metric
 
 # The inputs: judgments (if there are any) and the run, or two rankings.
@@ -328,7 +330,11 @@ class RunEvaluation(Evaluation):
         if self.retrieved is None:
             assert judged is not None  # there are judged or retrieved metrics, or both
             assert lookup is not None
-            yield from self._evaluate_judged(judged, lookup.found(report))
+            # Reading leaves a core partly idle: compute what the ledger needs meanwhile.
+            large = lookup.judgments.height > BATCH_ROWS
+            with in_background(lookup.judgments.prepare) if large else nullcontext():
+                found = lookup.found(report)
+            yield from self._evaluate_judged(judged, found)
             return
         if rows is None:
             needed = self.retrieved.needed
