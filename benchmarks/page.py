@@ -49,59 +49,63 @@ def write_page(folder: Path) -> Path:
     return page
 
 
+_CORES = """\
+{rows:,} rows and {judgments:,} judgments, contiguous, 100 documents per query. Each contender ran
+in its own process, in turn; the least time of all rounds counts, without imports. On one core, the
+process is bound to it, and polars has one thread.
+
+| contender | wall s, 1 core | wall s, {most} cores | speed-up | CPU s, 1 core | CPU s, {most} cores |
+|---|---|---|---|---|---|"""
+
+
 def _cores(measured: list[dict[str, Any]]) -> str:
-    facts, most = measured[0], max(row["cores"] for row in measured)
-    lines = [
-        f"{facts['rows']:,} rows and {facts['judgments']:,} judgments, contiguous, 100 documents per",
-        "query. Each contender ran in its own process, in turn; the least time of all rounds counts,",
-        "without imports. On one core, the process is bound to it and polars has one thread.",
-        "",
-        f"| contender | wall s, 1 core | wall s, {most} cores | speed-up | CPU s, 1 core "
-        f"| CPU s, {most} cores | peak GB |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    most = max(row["cores"] for row in measured)
+    lines = [_CORES.format(most=most, **measured[0])]
     for name in dict.fromkeys(row["contender"] for row in measured):
-        one, all_ = (
+        one, every = (
             next(row for row in measured if (row["contender"], row["cores"]) == (name, number))
             for number in (1, most)
         )
         lines.append(
-            f"| {name} | {one['wall']:.2f} | {all_['wall']:.2f} | {one['wall'] / all_['wall']:.2f} "
-            f"| {one['cpu']:.2f} | {all_['cpu']:.2f} | {all_['peak'] / 1e9:.1f} |"
+            f"| {name} | {one['wall']:.2f} | {every['wall']:.2f} "
+            f"| {one['wall'] / every['wall']:.2f} | {one['cpu']:.2f} | {every['cpu']:.2f} |"
         )
     return "\n".join(lines)
 
 
+_SMALL = """\
+One call on dicts in memory, with five metrics: the least CPU time of all rounds, in milliseconds.
+pytrec_eval computes no intervals.
+
+| queries × documents, judgments | rankframe | rankframe, ci=None | pytrec_eval | ÷ rankframe |
+|---|---|---|---|---|"""
+
+
 def _small(measured: dict[str, Any]) -> str:
-    lines = [
-        "One call on dicts in memory, with five metrics and 60 judgments per query: the least CPU",
-        "time of all rounds, in milliseconds. pytrec_eval computes no intervals.",
-        "",
-        "| queries × documents | rankframe | rankframe, ci=None | pytrec_eval "
-        "| pytrec_eval ÷ rankframe |",
-        "|---|---|---|---|---|",
-    ]
+    lines = [_SMALL]
     for row in measured["calls"]:
         ours, plain, theirs = (
             row[name] * 1e3 for name in ("rankframe", "rankframe, ci=None", "pytrec_eval")
         )
         lines.append(
-            f"| {row['queries']:,} × {row['depth']} | {ours:.1f} | {plain:.1f} | {theirs:.1f} "
-            f"| {theirs / ours:.2f} |"
+            f"| {row['queries']:,} × {row['depth']}, {row['judged']} | {ours:.1f} | {plain:.1f} "
+            f"| {theirs:.1f} | {theirs / ours:.2f} |"
         )
     lines += ["", "| whole process | CPU s |", "|---|---|"]
     lines += [f"| {name} | {seconds:.2f} |" for name, seconds in measured["processes"]]
     return "\n".join(lines)
 
 
+_MEMORY = """\
+`python -m benchmarks.memory_commands`: each command with `max_memory={text}`, in its own process,
+on runs and train of {rows:,} rows.
+
+| command | peak ÷ limit | seconds |
+|---|---|---|"""
+
+
 def _memory(measured: dict[str, Any]) -> str:
-    lines = [
-        f"`python -m benchmarks.memory_commands`: each command with `max_memory={measured['text']}`,",
-        f"in its own process, on runs and train of {measured['rows']:,} rows.",
-        "",
-        "| command | peak ÷ limit | seconds |",
-        "|---|---|---|",
-    ]
+    lines = [_MEMORY.format(**measured)]
     for row in measured["commands"]:
         share = f"{row['peak'] / row['limit']:.2f}" + (" (refused)" if row["error"] else "")
         lines.append(f"| {row['name']} | {share} | {row['seconds']:.0f} |")
