@@ -54,7 +54,7 @@ _CORES = """\
 in its own process, in turn; the least time of all rounds counts, without imports. On one core, the
 process is bound to it, and polars has one thread.
 
-| contender | wall s, 1 core | wall s, {most} cores | speed-up | CPU s, 1 core | CPU s, {most} cores |
+| | wall s, 1 core | wall s, {most} cores | speed-up | CPU s, 1 core | CPU s, {most} cores |
 |---|---|---|---|---|---|"""
 
 

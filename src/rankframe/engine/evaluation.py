@@ -334,7 +334,7 @@ class RunEvaluation(Evaluation):
             large = lookup.judgments.height > BATCH_ROWS
             with in_background(lookup.judgments.prepare) if large else nullcontext():
                 found = lookup.found(report)
-            yield from self._evaluate_judged(judged, found)
+            yield from self._evaluate_judged(judged, found, bounded=lookup.run.bounded)
             return
         if rows is None:
             needed = self.retrieved.needed
@@ -368,12 +368,14 @@ class RunEvaluation(Evaluation):
         qrels = part_of(judgments.drop(WHAT, strict=False), "qrels")
         return self.merge(self.evaluate_in_memory(qrels, part_of(right, "run"), rows=left))
 
-    def _evaluate_judged(self, judged: JudgedMetrics, found: RunMatches) -> Iterator[Accumulator]:
+    def _evaluate_judged(
+        self, judged: JudgedMetrics, found: RunMatches, *, bounded: bool
+    ) -> Iterator[Accumulator]:
         """Evaluate a run that was looked up in judgments: yield its counts, then values."""
         yield Accumulator(self.averages, RunCounts.from_run(found))
         accumulate = partial(Accumulator.from_values, self.averages)
         attributes = self.averages.attributes is not None
-        yield from judged.each_block(found, accumulate, attributes=attributes)
+        yield from judged.each_block(found, accumulate, attributes=attributes, bounded=bounded)
 
     def _open(
         self, qrels: InputTable | None, run: InputTable, at_once: int | None = None
@@ -420,7 +422,7 @@ class RunEvaluation(Evaluation):
                 judged, lookup = self._open(left, right, bytes_at_once(left, right))
                 found = lookup.found_if_contiguous(report_rows(left, right, on_progress))
                 if found is not None:
-                    parts = self._evaluate_judged(judged, found)
+                    parts = self._evaluate_judged(judged, found, bounded=True)
                     return merge_parts(parts, self.empty(), values_file, on_progress)
                 evaluation = replace(self, judged=judged)
                 del lookup  # the judgments are read again, partition by partition

@@ -32,9 +32,9 @@ from rankframe.frames.matches import MatchedJudgments, RunMatches
 from rankframe.frames.subtopics import SubtopicFrame, needs_ids
 from rankframe.metrics.metric import Metric
 
-# Judgments per block, whose frame fits in the cache. Blocks are larger if each block is joined with
-# the frame of queries.
-_BLOCK_ROWS, _BLOCK_ROWS_WITH_ATTRIBUTES = 1 << 17, 1 << 20
+# Judgments per block. In larger blocks, threads wait less for each other; smaller blocks take less
+# memory. Blocks are largest if each block is joined with the frame of queries.
+_BLOCK_ROWS, _SHORT_BLOCK_ROWS, _BLOCK_ROWS_WITH_ATTRIBUTES = 1 << 18, 1 << 17, 1 << 20
 
 T = TypeVar("T")
 
@@ -66,6 +66,7 @@ class JudgedMetrics:
         use: Callable[[pl.DataFrame, RunCounts], T],
         *,
         attributes: bool = False,
+        bounded: bool = False,
     ) -> Iterator[T]:
         """Compute the values of all judged queries, in blocks, on all cores.
 
@@ -73,8 +74,10 @@ class JudgedMetrics:
             found: the run, matched with the judgments.
             use: a callback, called with the values and counts of each block on a worker thread.
             attributes: whether `use` joins the values with a frame of queries.
+            bounded: whether memory is limited.
         """
-        blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else _BLOCK_ROWS)
+        rows = _SHORT_BLOCK_ROWS if bounded else _BLOCK_ROWS
+        blocks = found.judgments.blocks(_BLOCK_ROWS_WITH_ATTRIBUTES if attributes else rows)
         if self.plan.whole_input:
             blocks = [(0, len(found.judgments.starts))]
 
@@ -94,7 +97,7 @@ class JudgedMetrics:
     def values(self, found: RunMatches) -> pl.DataFrame:
         """Compute the values of all evaluated queries, in byte order, on the calling thread."""
         parts = [empty_values(self.plan.metrics)]
-        blocks = found.judgments.blocks(_BLOCK_ROWS)
+        blocks = found.judgments.blocks(_SHORT_BLOCK_ROWS)
         parts += (self._compute(found.select(*block))[0] for block in blocks)
         return concat_values(parts)
 

@@ -47,8 +47,9 @@ _TABLE_BITS, _BUCKET_BITS = 17, 8
 _BUCKETS = 1 << _BUCKET_BITS
 _ROW = "_row"
 _COMPARED = 1 << 18  # rows whose queries are compared at once
-# The average rows of a batch, chosen so that hardly any batch has more than 2^16 rows; the second
-# number is for heavy consumers without a memory limit.
+# The average rows of a batch. With the first number, few batches have more than 2^16 rows, which
+# takes the least CPU time. With the second, threads wait less for each other, and batches take more
+# memory: it is for several threads, or heavy consumers, without a memory limit.
 _SHUFFLED_ROWS, _LONG_SHUFFLED_ROWS = 45_000, 180_000
 
 
@@ -337,7 +338,8 @@ def read_shuffled(
             take(batch)
         return batch.height
 
-    batch_rows = _LONG_SHUFFLED_ROWS if heavy and not source.bounded else _SHUFFLED_ROWS
+    long = not source.bounded and (heavy or workers() > 1)
+    batch_rows = _LONG_SHUFFLED_ROWS if long else _SHUFFLED_ROWS
     step = max(1, _BUCKETS * batch_rows // max(ids.height, 1))
     parts = [range(start, min(start + step, _BUCKETS)) for start in range(0, _BUCKETS, step)]
     done = 0
