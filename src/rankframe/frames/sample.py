@@ -19,6 +19,7 @@ from rankframe.core.records import record
 from rankframe.frames.judgments import SAMPLED, IndexedJudgments
 from rankframe.kernel.batch import Batch, Ids, as_text, taken, text_hashes
 from rankframe.kernel.ranking import RankedBatch
+from rankframe.kernel.tables import Index
 
 _TOP: Final = 10
 _EXAMPLES: Final = 3
@@ -97,14 +98,16 @@ class Sample:
     def fit(self) -> Fit | None:
         """Compare the judgments with the lists of other queries; None if too little is known."""
         lists, lengths = np.unique(self.retrieved[:, 0], return_counts=True)
-        relevant = self.relevant[np.isin(self.relevant[:, 0], lists)]
         documents, found = np.unique(self.retrieved[:, 1], return_counts=True)
-        if len(lists) < _FEWEST_LISTS or not len(relevant):
+        if len(lists) < _FEWEST_LISTS:
             return None
         # how many of the lists have the same document, on average over all rows
         alike = float((found * found).sum()) / float(lengths.sum())
-        place = np.minimum(np.searchsorted(documents, relevant[:, 1]), len(documents) - 1)
-        hits = int(found[place][documents[place] == relevant[:, 1]].sum())
+        place = Index(documents).find(self.relevant[:, 1])
+        retrieved = np.flatnonzero(place >= 0)  # by the list of any query
+        relevant, place = self.relevant[retrieved], place[retrieved]
+        has_list = np.isin(relevant[:, 0], lists)
+        hits = int(found[place[has_list]].sum())
         own = len(np.intersect1d(_packed(self.retrieved), _packed(relevant)))
         other = (hits - own) / (len(lists) - 1)
         if other < _FEWEST_HITS or alike > _ALIKE * len(lists):
@@ -172,7 +175,9 @@ class Sampler:
         rows = np.arange(lists.height) if top.rows is None else top.rows
         code = lists.code[rows]
         retrieved = np.stack([hashes[code], lists.key[rows]], axis=1)
-        unjudged = np.flatnonzero(~np.isin(_packed(retrieved), _packed(judged)))
+        packed = _packed(retrieved)
+        judged_rows = Index(packed).find(_packed(judged))
+        unjudged = np.flatnonzero(~np.isin(packed, packed[judged_rows[judged_rows >= 0]]))
         owners, firsts = np.unique(code[unjudged], return_index=True)
         shown = np.argsort(hashes[owners])[:_EXAMPLES]
         best = lists.docs.take(rows[unjudged[firsts[shown]]])
