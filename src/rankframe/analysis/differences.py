@@ -131,8 +131,8 @@ class Setup:
         rows = table.filter("significant", contains_0, pl.col("difference") != 0)
         for row in rows.head(1).to_dicts():
             named = {name: row[name] for name in ("metric", "system", "baseline")}
-            test = self.comparing.test
-            yield from find_caveat("test_contradicts_interval", rows.height, test=test, **named)
+            named |= {"test": self.comparing.test, "hypothesis": self.significance.hypothesis}
+            yield from find_caveat("test_contradicts_interval", rows.height, **named)
 
     def described(self) -> dict[str, str]:
         """Return the policies of the setup for the ledger."""

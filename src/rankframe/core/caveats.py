@@ -67,8 +67,8 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         0.02,
         "how far the order of documents with equal scores moves a metric: best minus worst value, "
         "as a share of the value",
-        "ties: documents with equal scores are ordered by id. By their order, {metric} is between "
-        "{low:.4f} and {high:.4f}",
+        "ties: documents with equal scores are ordered by id. Depending on the order of these "
+        "documents, {metric} is between {low:.4f} and {high:.4f}",
         'If the run has ranks that break the ties, pass `ties="rank"`. Otherwise compare systems '
         'by their worst case, `ties="worst"`, or store scores with more digits.',
     ),
@@ -138,9 +138,10 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "undefined_differ": CaveatInfo(
         0.01,
-        "the share of queries in which a metric is undefined for some of the compared systems only",
-        "{metric} is undefined for some systems only in {value:.1%} of the queries. They are left "
-        "out for all",
+        "the share of queries in which a metric is undefined for some, but not all, of the "
+        "compared systems",
+        "in {value:.1%} of the queries, {metric} is undefined for some, but not all, of the "
+        "systems. These queries are left out for all systems",
         "See `undefined` in the table. A system that finds nothing for some queries may look no "
         "worse on the other queries. Also compare a metric that is defined for every query.",
     ),
@@ -161,10 +162,12 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     "test_contradicts_interval": CaveatInfo(
         0,
         "the number of significant differences whose interval contains 0",
-        "{value:,.0f} significant by the {test} test although the interval contains 0, such as "
-        "{metric} of {system} against {baseline}: the test's hypothesis is not about the mean",
-        "Do not call such a difference an improvement of the mean: the interval describes the "
-        "mean, but the test has another hypothesis, which the output names.",
+        "significant by the {test} test although their interval contains 0: {value:,.0f} of the "
+        "differences, such as {metric} of {system} against {baseline}. The interval is of the "
+        "difference of the means, and the test's hypothesis is {hypothesis}",
+        "Do not call such a difference an improvement of the mean, which the interval describes. "
+        "The test has another hypothesis, which the output names, or other assumptions than the "
+        'interval (possible with `ci="t"`).',
     ),
     "too_few_permutations": CaveatInfo(
         MOST_PERMUTATIONS,
@@ -183,9 +186,9 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "unknown_documents": CaveatInfo(
         0.5,
-        "the share of retrieved documents in neither train, items nor the catalogue",
-        "{value:.0%} of the retrieved documents are in neither train, items nor the catalogue",
-        "Do the ids of `train=` and `items=` match those of the run?",
+        "the share of retrieved documents in none of `train`, `items` and `catalogue`",
+        "{value:.0%} of the retrieved documents are in none of `train`, `items` and `catalogue`",
+        "Do the ids of `train=`, `items=` and `catalogue=` match those of the run?",
     ),
     "seen_documents": CaveatInfo(
         0.0,
@@ -205,7 +208,7 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
 
 @contextmanager
 def silenced(codes: str | Iterable[str]) -> Iterator[None]:
-    """Leave caveats with these codes out of every ledger that is made inside the block."""
+    """Leave caveats with the given codes out of ledgers that are made inside the `with` block."""
     names = [codes] if isinstance(codes, str) else codes
     before = _silenced.set(_silenced.get() | frozenset(names))
     try:
@@ -246,7 +249,7 @@ def without_silenced(caveats: Iterable[Caveat]) -> list[Caveat]:
 
 @contextmanager
 def collected_caveats() -> Iterator[list[Caveat]]:
-    """Collect the caveats of public functions that are called inside the block, to warn once."""
+    """Collect the caveats of public functions called inside the `with` block, to warn once."""
     inner: list[Caveat] = []
     token = _collected.set(inner)
     try:
