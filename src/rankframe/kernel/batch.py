@@ -1,4 +1,4 @@
-"""Define batches: rows of whole queries, each with a 64-bit hash key of query and document."""
+"""Define `Batch`: all rows of some queries, each with a 64-bit hash of its query and document."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ _NEWEST = pl.CompatLevel.newest()
 
 
 def taken(values: pl.Series, rows: AnyInts) -> pl.Series:
-    """Gather rows of a column. (The fastest way in polars: 10 µs, where other ways take 200 µs.)"""
+    """Return the values of a column at the positions `rows`.
+
+    This is the fastest way in polars: 10 µs, where other ways take 200 µs.
+    """
     return values[pl.Series(rows.astype(np.uint32, copy=False))]
 
 
 @record
 class Ids:
-    """Hold the ids of rows: a column of ids in any order, and the position of each row's id."""
+    """Hold one id per row, as a column of ids in any order and each row's position in it."""
 
     column: pl.Series
     # the position in `column` of each row's id; None: row i has the i-th id
@@ -59,13 +62,13 @@ class Ids:
         return taken(self.column, rows if self.places is None else self.places[rows])
 
     def select(self, rows: AnyInts) -> Ids:
-        """Select rows without gathering their ids yet."""
+        """Select `rows` without gathering their ids yet."""
         return replace(self, places=rows if self.places is None else self.places[rows])
 
 
 @dataclass(eq=False)
 class Batch:
-    """Hold the rows of whole queries, contiguous by query."""
+    """Hold all rows of some queries, query by query, as flat arrays."""
 
     # for each row: the combined hash of its query and document
     key: Keys
@@ -91,7 +94,10 @@ class Batch:
 
     @classmethod
     def from_hashed(cls, table: pl.DataFrame, *, starts: Ints | None = None) -> Self:
-        """Make a batch from a table with hashes; `starts`: the first row of each query."""
+        """Make a batch from a table with the columns that `hashed` adds.
+
+        `starts` has the first row of each query; None: find out.
+        """
         if starts is None:
             starts = query_starts(table[QUERY])
         return cls(
@@ -104,17 +110,17 @@ class Batch:
         )
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows as a table."""
+        """Return the rows as a DataFrame of ids and numeric columns."""
         ids = {QUERY: taken(self.queries, self.code), DOC: self.docs.all()}
         return pl.DataFrame({**ids, **self.numbers})
 
     @cached_property
     def code(self) -> Codes:
-        """Return the number of each row's query."""
+        """Return, for each row, the index of its query."""
         return number_segments(self.starts, self.height)
 
     def select(self, queries: Ints) -> Batch:
-        """Select queries by their numbers."""
+        """Return a batch of the queries at the indices `queries`."""
         rows, lengths = self.rows_of_queries(queries), self.lengths[queries]
         return Batch(
             key=self.key[rows],
@@ -126,16 +132,16 @@ class Batch:
         )
 
     def rows_of(self, first: int, end: int) -> slice:
-        """Return the rows of the consecutive queries from `first` up to, not including, `end`."""
+        """Return the slice of the rows of the queries from `first` up to, not including, `end`."""
         last = self.starts[end] if end < len(self.starts) else self.height
         return slice(int(self.starts[first]), int(last))
 
     def rows_of_queries(self, queries: Ints) -> Ints:
-        """Return the row numbers of the given queries, query by query."""
+        """Return the indices of all rows of the given queries, query by query."""
         return ranges(self.starts[queries], self.lengths[queries])
 
     def blocks(self, rows: int) -> list[tuple[int, int]]:
-        """Divide the queries into blocks of about `rows` rows; return pairs (first query, end)."""
+        """Divide the queries into blocks of about `rows` rows; return (first query, end) pairs."""
         return query_blocks(self.starts, self.height, rows)
 
     def may_repeat(self) -> bool:
@@ -165,12 +171,15 @@ def hash_of(name: str, dtype: pl.DataType, seed: int) -> pl.Expr:
 
 
 def text_hashes(name: str, ids: pl.Series) -> Keys:
-    """Hash ids of any type as text. The XOR of a query's and a document's hash is their key."""
+    """Hash ids of any type by their text, seeded by the column's `name`: query_id or doc_id.
+
+    The key of a row is the XOR of the hashes of its query and document.
+    """
     return as_text(ids).hash(_SEEDS[name]).to_numpy()
 
 
 def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
-    """Return the hash of an empty id, or None if ids of this type cannot be empty."""
+    """Return the hash of an empty id in the column `name`; None if no id of this type is empty."""
     if dtype == pl.String:
         return hash_of_empty_text(name)
     if dtype not in _CATEGORICAL:
@@ -182,23 +191,25 @@ def hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64 | None:
 
 @lru_cache(maxsize=8)
 def hash_of_empty_text(name: str) -> np.uint64:
-    """Return the hash of an empty text. (The numbers of categories may change; texts do not.)"""
+    """Return the hash of an empty text in the column `name`.
+
+    It is cached, because it never changes. The hash of an empty category may change.
+    """
     return _hash_of_empty(name, pl.String())
 
 
 def _hash_of_empty(name: str, dtype: pl.DataType) -> np.uint64:
-    """Compute the hash of an empty id."""
     empty = pl.Series(name, [""], dtype=dtype).to_frame()
     return empty.select(hash_of(name, dtype, _SEEDS[name])).to_series().to_numpy()[0]
 
 
 def as_text(ids: pl.Series) -> pl.Series:
-    """Return ids as text."""
+    """Cast ids to strings, unless they are strings already."""
     return ids if ids.dtype == pl.String else ids.cast(pl.String)
 
 
 def text_bytes(ids: pl.Series) -> tuple[Ints, NDArray[np.uint8]]:
-    """Return the number of bytes of each text, and the bytes of all texts."""
+    """Return each string's length in bytes, and the concatenated bytes of all strings."""
     if len(ids) < _FEW:  # importing pyarrow takes longer
         texts = ids.cast(pl.Binary).to_list()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -209,13 +220,13 @@ def text_bytes(ids: pl.Series) -> tuple[Ints, NDArray[np.uint8]]:
 
 
 def byte_lengths(ids: pl.Series) -> AnyInts:
-    """Return the number of bytes of each text."""
+    """Return the length in bytes of each string."""
     words = _views(ids) if len(ids) >= _FEW else None
     return text_bytes(ids)[0] if words is None else words[:, 0]
 
 
 def query_starts(query: pl.Series) -> Ints:
-    """Return the first row, and all rows whose query differs from the row above.
+    """Return the first row, and each row whose query id differs from the one above.
 
     Two ids with identical string views are equal: both are the same inline text, or both refer to
     the same place in a buffer. Only ids with different views are compared. (This takes less than
@@ -238,7 +249,7 @@ def query_starts(query: pl.Series) -> Ints:
 
 
 def _views(ids: pl.Series) -> NDArray[np.uint32] | None:
-    """Return the string views of ids, four 32-bit words each, or None if the ids are not text.
+    """Return the Arrow string views of ids, four 32-bit words each, or None if ids are not text.
 
     The first word is the length. For texts of up to `SHORT` bytes, the other words are the text,
     padded with zeros. For longer texts, the other words are a prefix, a buffer and an offset.
@@ -272,7 +283,7 @@ def text_order(ids: pl.Series) -> Ints:
 def _sort_alike(
     order: Ints, alike: Flags, group: NDArray[Any], ids: pl.Series, *, descending: bool
 ) -> Ints:
-    """Sort the flagged entries of `order` by group and id, in place; return `order`.
+    """Sort the entries of `order` that `alike` flags by group and id, in place; return `order`.
 
     `alike` flags the entries that share their leading bytes with a neighbour.
     """
@@ -284,7 +295,10 @@ def _sort_alike(
 
 
 def text_order_within(docs: Ids, rows: Ints, starts: Ints, *, descending: bool) -> Ints:
-    """Return `rows`, each segment sorted in byte order of its ids, which are distinct."""
+    """Sort `rows` by document id, in byte order, within each segment that `starts` begins.
+
+    The ids of a segment are distinct.
+    """
     lengths = segment_lengths(starts, len(rows))
     ordered = rows.copy()
     pairs = starts[np.flatnonzero(lengths == 2)]

@@ -28,7 +28,7 @@ def deduplicate(
     numbered: bool = True,
     best: str | None = None,
 ) -> pl.DataFrame:
-    """Keep one row per key: query_id, doc_id and subtopic, as far as `rows` has these columns.
+    """Keep the best row of each query, document and subtopic, or refuse duplicates.
 
     Args:
         rows: The rows of an input.
@@ -77,7 +77,7 @@ def possible_duplicates(rows: pl.DataFrame) -> Ints:
 
 
 class DocumentOrder(Protocol):
-    """Provide the options for the order of documents and the handling of duplicates."""
+    """Declare the options for the order of documents and the handling of duplicates."""
 
     @property
     def ties(self) -> JudgedTies:
@@ -96,14 +96,14 @@ class DocumentOrder(Protocol):
 
     @property
     def keeps_chunk_ranks(self) -> bool:
-        """Return whether a document's best row keeps its rank from before deduplication."""
+        """Tell whether a document keeps the rank that its best row had before deduplication."""
         ...
 
 
 def deduplicate_batch(
     batch: Batch, order: DocumentOrder, role: str = "run"
 ) -> tuple[Batch, Ranks, DocumentRanks | None]:
-    """Keep one row for each document of a query.
+    """Keep the best row of each document of a query, or refuse duplicates, as `order` demands.
 
     Returns the deduplicated batch, whether its ranks are kept or renumbered, and the ranks of all
     rows of the original batch (None unless ranks decided which row is best).
@@ -116,7 +116,7 @@ def deduplicate_batch(
 
 
 def keep_one(batch: Batch, role: str, duplicates: Duplicates) -> Batch:
-    """Keep one row for each document of a query, or refuse duplicates (see `deduplicate`)."""
+    """Keep the best row of each document of a query, or refuse duplicates (see `deduplicate`)."""
     if not batch.may_repeat():
         return batch
     kept = deduplicate(batch.frame(), role, duplicates)

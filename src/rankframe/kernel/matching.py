@@ -34,7 +34,7 @@ _LOOKED_AT = 1 << 14  # leading rows that are probed for queries that are not co
 
 
 class Documents(NamedTuple):
-    """Hold the join columns of documents, named as in `Batch`, for rows that are not a batch."""
+    """Hold the columns to join documents by (key, query, id), for rows outside a `Batch`."""
 
     key: Keys
     # the number of each row's query
@@ -75,7 +75,9 @@ def match_documents(batch: Batch, index: QueryIndex, numbers: Ints | None = None
 
 
 def find_documents(documents: Documents | Batch, targets: Documents | Batch) -> Ints | None:
-    """Return the row of each target among the documents; -1 if a target is missing.
+    """Return the row of each target document among `documents`; -1 if it is not there.
+
+    Both the query and the document of the two rows are equal.
 
     Returns None if a query has duplicates of a document.
     """
@@ -95,7 +97,7 @@ def find_documents(documents: Documents | Batch, targets: Documents | Batch) -> 
 
 
 def group_equal(keys: Keys, ids: pl.Series, code: AnyInts | None = None) -> Ints:
-    """Return, for each row, a representative row with the same id (and the same query)."""
+    """Return, for each row, one representative of all rows with the same id (and query `code`)."""
     same = representatives(keys).astype(np.int64)
     later = np.flatnonzero(same != np.arange(len(same)))
     equal = (taken(ids, later) == taken(ids, same[later])).to_numpy()
@@ -122,7 +124,7 @@ def _number_by_ids(ids: pl.Series, code: AnyInts | None = None) -> Ints:
 
 
 def find_ids(index: Index, index_ids: pl.Series, hashes: Keys, ids: pl.Series) -> Ints:
-    """Return the position of each id in `index_ids`; -1 if the index lacks the id.
+    """Return each id's position in `index_ids`, or -1 if the index lacks the id.
 
     Args:
         index: An index over the hashes of `index_ids`.
@@ -146,7 +148,7 @@ def find_ids(index: Index, index_ids: pl.Series, hashes: Keys, ids: pl.Series) -
 
 @dataclass(eq=False)
 class QueryIndex(Batch):
-    """Hold a table in memory as one batch, and an index of its queries.
+    """Hold a table in memory as one batch, with a hash index of its queries.
 
     The column of document ids keeps the order of the input; all other columns are grouped by query.
     """
@@ -156,7 +158,10 @@ class QueryIndex(Batch):
 
     @classmethod
     def from_hashed(cls, table: pl.DataFrame, **fields: Any) -> Self:
-        """Index a table with hashes, in any order; `fields` are passed to a subclass."""
+        """Index a table with the columns that `hashed` adds, in any order of rows.
+
+        `fields` are the fields that a subclass adds.
+        """
         query, hashes = table[QUERY], table[QUERY_HASH].to_numpy()
         order, starts, first_rows, index = _group_queries(query, hashes)
         columns = {name: table[name] for name in (KEY, *numbers_of(table))}
@@ -175,7 +180,7 @@ class QueryIndex(Batch):
         )
 
     def find(self, batch: Batch) -> Ints:
-        """Return the number of each query of a batch; -1 if the query is unknown."""
+        """Return, for each query of a batch, its index in this table; -1 if it is not there."""
         return find_ids(self.index, self.queries, batch.hashes, batch.queries)
 
 

@@ -45,7 +45,7 @@ _MARK_BITS = 17
 
 @record
 class DocumentRanks:
-    """Hold the ranks of some or all rows of a batch, and counts over the whole batch."""
+    """Hold ranks of rows of a batch, and counts of ties and contradictions in the whole batch."""
 
     rank: Ints
     # the ranks of the first and the last document with the same score
@@ -62,7 +62,7 @@ class DocumentRanks:
     rising: int = 0
 
     def take(self, rows: Ints) -> DocumentRanks:
-        """Select rows."""
+        """Return the ranks of the given rows; the counts stay those of the whole batch."""
         return replace(self, rank=self.rank[rows], first=self.first[rows], last=self.last[rows])
 
 
@@ -121,7 +121,7 @@ class RankedBatch:
 
     @classmethod
     def from_batch(cls, batch: Batch, ties: JudgedTies, k_max: int | None = None) -> RankedBatch:
-        """Order the documents of a batch, and keep the top `k_max` of each query."""
+        """Rank the documents of a batch, and keep the top `k_max` of each query."""
         ranked = _order(batch, _sort_values(batch, ties), ties)
         if k_max is None or int(batch.lengths.max(initial=0)) <= k_max:
             return ranked
@@ -140,7 +140,7 @@ class RankedBatch:
 
     @cached_property
     def tie_bounds(self) -> tuple[AnyInts, AnyInts]:
-        """Return the ranks of the first and the last document with the score of each row."""
+        """Return, for each row, the first and last rank of the documents with the same score."""
         if self.same is None:
             return self.rank, self.rank
         starts = np.flatnonzero(~self.same)
@@ -151,7 +151,7 @@ class RankedBatch:
 
     @cached_property
     def tied_rank(self) -> Floats:
-        """Return the mean rank of the documents with the score of each row."""
+        """Return, for each row, the mean rank of the documents with the same score."""
         first, last = self.tie_bounds
         return (first + last) / 2
 
@@ -168,7 +168,7 @@ class RankedBatch:
 
     @cached_property
     def places(self) -> Ints | None:
-        """Return the ranked row of each batch row; -1: truncated. None: same rows, same order."""
+        """Return each batch row's ranked position; -1: cut off. None: the order is the same."""
         if self.rows is None:
             return None
         places = np.full(self.batch.height, -1)
@@ -177,19 +177,22 @@ class RankedBatch:
 
     @cached_property
     def renumbered(self) -> int | None:
-        """Count queries whose ranks are not 1, 2, 3, …; None: ranks do not decide the order."""
+        """Count the queries whose ranks in the input are not 1, 2, 3, …
+
+        Returns None if ranks do not decide the order.
+        """
         if SCORE in self.batch.numbers or RANK not in self.batch.numbers:
             return None
         differs = self.take(self.batch.numbers[RANK]) != self.rank
         return int(np.count_nonzero(np.logical_or.reduceat(differs, self.starts)))
 
     def take(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Gather values of the ranked rows from an array with one value per batch row."""
+        """Put an array with one value per batch row into ranked order, without rows cut off."""
         return values if self.rows is None else values[self.rows]
 
 
 def kept_ranks(batch: Batch) -> Codes:
-    """Return the ranks of a batch; refuse numbers that cannot be ranks."""
+    """Return the ranks in the input; refuse fractions, ranks below 1 and shared ranks."""
     rank = batch.numbers[RANK]
     wrong = np.flatnonzero((rank != np.floor(rank)) | (rank < 1) | (rank > _LARGEST_RANK))
     order = np.lexsort((rank, batch.code))
@@ -283,7 +286,7 @@ def _repeats_above(batch: Batch, values: Floats) -> Flags:
 
 
 def _order(batch: Batch, scores: Floats | None, ties: JudgedTies) -> RankedBatch:
-    """Order the rows of a batch by `scores`, which `_sort_values` returns."""
+    """Sort the rows of each query by `scores` (see `_sort_values`), descending, and break ties."""
     order, same, rising = None, None, 0
     if scores is not None:
         rising = int(np.count_nonzero(_rises(batch, scores, between_queries=False)))
@@ -322,7 +325,7 @@ def _order_ties(batch: Batch, same: Flags, ties: JudgedTies) -> Ints | None:
 
 
 def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
-    """Rank all rows of a batch by `scores`, which `_sort_values` returns."""
+    """Return the ranks of all rows of a sorted batch, and count ranks that contradict `scores`."""
     batch, contradicting = ranked.batch, None
     if scores is not None and SCORE in batch.numbers and RANK in batch.numbers:
         ranks = ranked.take(batch.numbers[RANK])
@@ -338,7 +341,7 @@ def _rank_all(ranked: RankedBatch, scores: Floats | None) -> DocumentRanks:
 
 
 def _rank_rows(batch: Batch, rows: Ints, scores: Floats, ties: JudgedTies) -> DocumentRanks | None:
-    """Rank the given rows without sorting all rows; return None if this is not faster."""
+    """Rank the given rows without sorting the whole batch; return None if this is not faster."""
     rising = int(np.count_nonzero(_rises(batch, scores, between_queries=False)))
     descending, contradicting = not rising, None
     if SCORE in batch.numbers and RANK in batch.numbers:
@@ -408,7 +411,7 @@ def _break_ties(
     ties: JudgedTies,
     scores: Floats | None = None,
 ) -> Ints | None:
-    """Return the ranks of rows, given the ranks `first` to `last` that each row's tie occupies.
+    """Return the rank of each row, given the ranks from `first` to `last` that its tie occupies.
 
     `scores` are the scores of all rows of the batch; None: the batch is sorted by score descending.
     Returns None if sorting is faster.
@@ -436,7 +439,7 @@ def _break_ties(
 
 
 def _find_peers(batch: Batch, rows: Ints, scores: Floats) -> Ints:
-    """Return the concatenation, over the given rows, of all rows with the same query and score."""
+    """Return, for each of the given rows in turn, all rows with the same query and score."""
     mixed = (scores + 0.0).view(np.uint64) * FACTORS[0]
     mixed += batch.code.astype(np.uint64)
     mixed *= FACTORS[1]

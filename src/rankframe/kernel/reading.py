@@ -54,7 +54,7 @@ _SHUFFLED_ROWS, _LONG_SHUFFLED_ROWS = 45_000, 180_000
 
 
 class Source(Protocol):
-    """Read the rows of an input in order, as tables with hashes (see `hashed`)."""
+    """Define an input: it reads rows in order, as tables with the columns that `hashed` adds."""
 
     @property
     def bounded(self) -> bool:
@@ -66,7 +66,7 @@ class Source(Protocol):
         ...
 
     def whole(self) -> pl.DataFrame:
-        """Read all rows, and refuse the input if one of them breaks a rule."""
+        """Read all rows into one table; refuse the input if a row is invalid."""
         ...
 
     def budget(self) -> MemoryBudget:
@@ -78,11 +78,11 @@ class Source(Protocol):
         ...
 
     def beginning(self, rows: int) -> pl.DataFrame:
-        """Read the first rows; return no rows if the source cannot read only these."""
+        """Read the first `rows` rows; return no rows if the source cannot read only these."""
         ...
 
     def check(self, table: pl.DataFrame) -> None:
-        """Refuse the input if a row of `table`, which `read` returned, breaks a rule."""
+        """Refuse the input if a row of `table`, which `read` returned, is invalid."""
         ...
 
     def by_name(self) -> Source:
@@ -90,15 +90,15 @@ class Source(Protocol):
         ...
 
     def explain(self, error: DuplicateError) -> None:
-        """Raise an error with the number of duplicate documents and the rows of an example."""
+        """Raise an error with the number of duplicates in the whole input, and an example."""
         ...
 
 
 class Consumer(Protocol):
-    """Accumulate batches; `add` is called from several threads."""
+    """Define a consumer of batches: `add` accumulates one, and is called from several threads."""
 
     def add(self, batch: Batch, /) -> None:
-        """Add a batch."""
+        """Accumulate a batch."""
         ...
 
 
@@ -106,11 +106,11 @@ C = TypeVar("C", bound=Consumer)
 
 
 class RepeatedQueryError(Exception):
-    """Report that a query is not contiguous, or that two queries share a hash: read differently."""
+    """Raised if a query is not contiguous, or two queries share a hash: read in another way."""
 
 
 def ignore_progress(_: int) -> None:
-    """Ignore progress: a callback that does nothing."""
+    """Do nothing: the default callback for progress."""
 
 
 def read_batches(
@@ -166,7 +166,7 @@ def _attempt(
 
 
 def _read_small(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:
-    """Pass all rows to `take` in one batch, on the calling thread."""
+    """Read all rows, and pass them to `take` in one batch, on the calling thread."""
     del heavy
     table = source.whole()
     batch = Batch.from_hashed(table)
@@ -178,7 +178,7 @@ def _read_small(source: Source, take: Take, on_progress: OnProgress, *, heavy: b
 
 
 def _read_by_name(source: Source, take: Take, on_progress: OnProgress, *, heavy: bool) -> None:
-    """Read the input sorted by query id: the last resort, if queries share a hash."""
+    """Read an input sorted by query id: the last resort, if queries share a hash."""
     read_contiguous(source.by_name(), take, on_progress, sure=True, heavy=heavy)
 
 
@@ -190,7 +190,9 @@ def read_contiguous(
     sure: bool = False,
     heavy: bool = False,
 ) -> None:
-    """Pass all rows to `take`; raise a `RepeatedQueryError` if a query is not contiguous.
+    """Pass an input to `take` in batches of whole queries, which must be contiguous.
+
+    A query that is not contiguous raises a `RepeatedQueryError`.
 
     All cores process tables while the next tables are read. The first and the last query of a table
     (its edges) may continue in neighbouring tables: the rows of edges are collected, and passed on
@@ -229,7 +231,7 @@ def read_contiguous(
             del table  # free the memory before the next table is read
 
     def work(item: tuple[pl.DataFrame, int]) -> tuple[int, list[pl.DataFrame]]:
-        """Process the inner queries of a table; return its height, and the rows of its edges."""
+        """Process a table except its first and last query; return its height and their rows."""
         table, size = item
         with budget.releasing(size):
             source.check(table)
@@ -261,7 +263,7 @@ def _refuse_repeats(table: pl.DataFrame) -> None:
 
 
 def _copy_rows(table: pl.DataFrame, first: int, end: int) -> pl.DataFrame:
-    """Copy rows, text included.
+    """Copy the rows from `first` up to, not including, `end`, with the bytes of their strings.
 
     A slice or a gather would keep the text of the whole table in memory: the edges of 32 tables
     would then take as much memory as the limit allows for everything.
@@ -273,7 +275,7 @@ def _copy_rows(table: pl.DataFrame, first: int, end: int) -> pl.DataFrame:
 
 
 def _join_edges(edges: Iterator[pl.DataFrame]) -> Iterator[Batch]:
-    """Make batches of tables with one query each; a query may continue in the next table."""
+    """Combine tables with one query each into batches; a query may continue in the next table."""
     complete: list[pl.DataFrame] = []
     last: list[pl.DataFrame] = []
     for rows in edges:
@@ -319,7 +321,9 @@ class SeenQueries:
 def read_shuffled(
     source: Source, take: Take, on_progress: OnProgress = ignore_progress, *, heavy: bool = False
 ) -> None:
-    """Pass all rows to `take`; raise a `RepeatedQueryError` if two queries share a hash.
+    """Read rows in any order, group them by query, and pass batches of whole queries to `take`.
+
+    Two queries with the same hash raise a `RepeatedQueryError`.
 
     Args:
         source: The input.
@@ -374,7 +378,7 @@ def _refuse_collisions(
 
 @record
 class _Dealt:
-    """Hold the rows of a table, grouped by bucket; within a bucket, rows are in reading order."""
+    """Hold a table's rows, grouped by hash bucket, and in reading order within each bucket."""
 
     # the first row of each bucket, then the number of rows
     ends: list[int]
@@ -397,12 +401,12 @@ class _Dealt:
         return cls([0, *ends.tolist()], columns)
 
     def column(self, name: str, buckets: range) -> NDArray[np.generic]:
-        """Return the values of a column in a range of buckets."""
+        """Return the values of a column for the rows in a range of buckets."""
         return self.columns[name][self.ends[buckets.start] : self.ends[buckets.stop]]
 
 
 def _deal(source: Source) -> tuple[list[_Dealt], pl.DataFrame]:
-    """Read all rows and partition each table into buckets; return the tables, and all ids."""
+    """Read an input and partition its tables into hash buckets; also return the ids of all rows."""
     ids: list[pl.DataFrame] = []
 
     def read_tables() -> Iterator[tuple[pl.DataFrame, int]]:

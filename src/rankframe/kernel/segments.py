@@ -44,7 +44,7 @@ def sort_order(*keys: AnyInts) -> Ints:
 
 
 def segment_starts(*keys: NDArray[Any]) -> Ints:
-    """Return the first row of each segment: rows that are adjacent and equal in all keys."""
+    """Return the first row of each segment: adjacent rows that are equal in all `keys`."""
     if not len(keys[0]):
         return np.empty(0, np.int64)
     differ = keys[0][1:] != keys[0][:-1]
@@ -54,12 +54,15 @@ def segment_starts(*keys: NDArray[Any]) -> Ints:
 
 
 def number_segments(starts: AnyInts, rows: int) -> Codes:
-    """Return the number of each row's segment. (A cumulative sum of flags takes far longer.)"""
+    """Return, for each row, the index of its segment.
+
+    A cumulative sum of flags takes far longer.
+    """
     return spread(np.arange(len(starts), dtype=np.int32), starts, rows)
 
 
 def segment_lengths(starts: AnyInts, rows: int) -> Ints:
-    """Return the number of rows of each segment, given the first rows and the number of all rows.
+    """Return each segment's number of rows, given the first rows and the number of all rows.
 
     (`np.diff` takes ten times as long for the few queries of a batch.)
     """
@@ -75,7 +78,7 @@ def spread(per_segment: NDArray[Any], starts: AnyInts, rows: int) -> NDArray[Any
 
 
 def running_count(flags: Flags, starts: AnyInts) -> Codes:
-    """Count the set flags from the first row of the segment to each row, inclusive."""
+    """Count, for each row, the flags that are set in its segment down to the row, inclusive."""
     total = np.cumsum(flags, dtype=np.int32)
     before = total[starts] - flags[starts]
     total -= spread(before, starts, len(flags))
@@ -113,7 +116,7 @@ def ranges(firsts: AnyInts, lengths: AnyInts) -> Ints:
 
 
 def query_blocks(starts: Ints, rows: int, block_rows: int) -> list[tuple[int, int]]:
-    """Divide queries into blocks of about `block_rows` rows; return pairs (first query, end).
+    """Divide queries into blocks of about `block_rows` rows; return (first query, end) pairs.
 
     >>> query_blocks(np.array([0, 3, 4, 9]), 12, 4)
     [(0, 2), (2, 3), (3, 4)]
@@ -145,7 +148,7 @@ class Rectangle:
     cells: Ints | None
 
     def filled(self, values: NDArray[Any], padding: Any) -> NDArray[Any]:
-        """Return a 2-D array of this shape, filled from one value per table row, and padded."""
+        """Arrange `values`, one per table row, as a padded 2-D array with a query per row."""
         part = values if self.rows is None else values[self.rows]
         if self.cells is None:
             return part.reshape(self.shape)
@@ -154,7 +157,7 @@ class Rectangle:
         return cells.reshape(self.shape)
 
     def put(self, into: NDArray[Any], cells: NDArray[Any]) -> None:
-        """Write the cells of a 2-D array of this shape to `into`, which has one value per row."""
+        """Write a 2-D array with a query per row back to `into`, with one value per table row."""
         part = cells.ravel()
         if self.cells is not None:
             part = part[self.cells]
@@ -165,7 +168,7 @@ class Rectangle:
 
 
 def rectangles(starts: Ints, lengths: Ints) -> Iterator[Rectangle]:
-    """Yield rectangles of queries with similar lengths; queries without rows may be left out."""
+    """Yield 2-D layouts, each of queries of similar length; empty queries may be left out."""
     rows, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if not rows:
         return
@@ -203,7 +206,7 @@ class Ascending:
         return int(np.count_nonzero(same))
 
     def repeated(self, rows: Ints, places: Ints) -> Flags:
-        """Return, for each pair of a row and a place, whether the number there equals the next."""
+        """Tell, for each pair of a row and a column, if the number there equals the next."""
         depth = self.values.shape[1]
         if depth < 2:
             return np.zeros(len(rows), np.bool_)
@@ -329,7 +332,7 @@ def _smallest(bits: int) -> type[np.unsignedinteger]:
 
 
 def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
-    """Count the larger values above each value of a column, by comparing all pairs."""
+    """Count, for each value, the larger values above it in its column, by comparing all pairs."""
     columns = np.ascontiguousarray(columns)
     larger = np.zeros(columns.shape, np.uint8)
     for place in range(len(columns) - 1):
@@ -338,7 +341,7 @@ def _compared(columns: NDArray[np.unsignedinteger]) -> NDArray[np.uint8]:
 
 
 def _from_before(rows: NDArray[np.unsignedinteger], place_bits: int) -> Codes:
-    """Count the larger values in all blocks before the block of each value, by merging blocks.
+    """Count, for each value, the larger values in earlier blocks of its row, by merging blocks.
 
     Blocks of a row are merged in pairs, as in merge sort. The position of a value in the merged
     block, less its position in its own sorted block, is the number of values in the other block

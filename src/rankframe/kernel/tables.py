@@ -110,7 +110,7 @@ class Index:
 
 
 class _Round(NamedTuple):
-    """Hold a table of row numbers, and the parameters of the hash that maps keys to its slots."""
+    """Hold the hash table of one round of insertions, and the parameters that map keys to slots."""
 
     table: NDArray[np.unsignedinteger]
     turn: int
@@ -120,7 +120,7 @@ class _Round(NamedTuple):
 def _insert(
     keys: Keys, repeated: list[NDArray[np.int64]], *, reuse: bool = True
 ) -> Iterator[_Round]:
-    """Yield a table of all rows, then tables of the rows that lost their slot in the last round.
+    """Yield a hash table of all rows, then tables of the rows that lost their slot before.
 
     Pairs of rows with equal keys are appended to `repeated`; the loser of the pair takes no part in
     later rounds. With `reuse`, each table overwrites the previous one, also that of earlier calls.
@@ -148,7 +148,7 @@ def _insert(
 
 
 def _look_up(rounds: Iterable[_Round], keys: Keys, targets: Keys) -> Ints:
-    """Return the row of each target key, searched in the tables of all rounds; -1 if missing."""
+    """Return the row of each target key, found in the hash tables of all rounds, or -1."""
     found = np.full(len(targets), -1, np.int64)
     left: Ints | None = None  # the targets that are not found so far; None: all
     for table, turn, shift in rounds:
@@ -167,7 +167,7 @@ def _look_up(rounds: Iterable[_Round], keys: Keys, targets: Keys) -> Ints:
 
 
 def _slots(keys: Keys, turn: int, shift: np.uint64) -> Ints:
-    """Map keys to slots: in round 0 by their leading bits, later by multiplicative hashing."""
+    """Map keys to slots of a table: in round 0 by leading bits, later by multiplicative hashing."""
     if not turn:
         return (keys >> shift).view(np.int64)
     slots = keys * FACTORS[(turn - 1) % len(FACTORS)]
@@ -177,13 +177,13 @@ def _slots(keys: Keys, turn: int, shift: np.uint64) -> Ints:
 
 
 def _new_table(rows: int) -> tuple[NDArray[np.unsignedinteger], np.uint64]:
-    """Return an empty table for this number of rows, and the shift that maps keys to slots."""
+    """Return an empty hash table for this number of rows, and the shift that maps keys to slots."""
     bits = max(2 * rows, 4).bit_length()
     return np.zeros(1 << bits, np.uint32), np.uint64(64 - bits)
 
 
 def _reused_table(rows: int) -> tuple[NDArray[np.unsignedinteger], np.uint64]:
-    """Return a table with arbitrary content, and the shift; each thread reuses small tables."""
+    """Return a hash table with arbitrary content, and its shift; small tables are reused."""
     small = rows <= _SMALL_ROWS
     kind, bits = (np.uint16, _SMALL_BITS) if small else (np.uint32, rows.bit_length() + 1)
     shift = np.uint64(64 - bits)
