@@ -1,4 +1,4 @@
-"""Turn attributes of documents into arrays, and compute columns about the attributes of lists."""
+"""Encode attributes of documents as arrays, and compute columns about attributes of whole lists."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Values:
 
     @classmethod
     def from_series(cls, attribute: pl.Series) -> Values:
-        """Number the values of a column, or of a column of lists."""
+        """Dictionary-encode a column of values, or of lists of values."""
         kind, several = attribute.dtype, False
         if isinstance(kind, pl.List | pl.Array):
             kind, several = kind.inner, True
@@ -67,18 +67,18 @@ class Values:
 
     @cached_property
     def scale(self) -> int | None:
-        """Return the least common multiple of all `lengths`, or None if it is large."""
+        """Return the least common multiple of all documents' `lengths`, or None if it is large."""
         scale = math.lcm(*np.unique(self.lengths[self.lengths > 0]).tolist())
         return scale if scale <= _LARGEST_SCALE else None
 
     @cached_property
     def owners(self) -> Ints:
-        """Return the document of each value."""
+        """Return, for each entry of `numbers`, the index of its document."""
         return np.repeat(np.arange(len(self.starts)), self.lengths)
 
     @cached_property
     def masks(self) -> Keys:
-        """Return each document's values as a 64-bit mask; there are at most 64 distinct values."""
+        """Return each document's values as a 64-bit mask; the attribute has up to 64 values."""
         masks = np.zeros(len(self.starts), np.uint64)
         np.bitwise_or.at(masks, self.owners, np.uint64(1) << self.numbers.astype(np.uint64))
         return masks
@@ -92,7 +92,7 @@ class Values:
         return flags
 
     def look_up(self, docs: Ints) -> tuple[Ints, Ints, Ints]:
-        """Look up the values of the document in each row; unknown documents have no values.
+        """Look up the attribute values of the document in each row; unknown documents have none.
 
         `docs` has the number of the document in each row, or -1 if the document is unknown. Returns
         the rows with known documents, how many values each of these rows has, and the numbers of
@@ -106,7 +106,7 @@ class Values:
 
 @record
 class ValueSets:
-    """Group documents by their set of values. Sets are numbered; set 0 is the empty set."""
+    """Group documents by the set of their attribute values; set 0 is the empty set."""
 
     # the distinct values as text
     names: pl.Series
@@ -120,7 +120,7 @@ class ValueSets:
 
     @classmethod
     def from_values(cls, values: Values) -> ValueSets:
-        """Number the distinct sets of values."""
+        """Find and number the distinct sets of attribute values that documents have."""
         rows = pl.DataFrame({"doc": values.owners, "number": values.numbers})
         key = pl.col("number").cast(pl.String).str.join(" ").alias("key")
         keyed = rows.group_by("doc", maintain_order=True).agg(key)
@@ -139,7 +139,7 @@ class ValueSets:
         return len(self.lengths)
 
     def look_up(self, docs: Ints) -> Ints:
-        """Return the set of each document; unknown documents (-1) have the empty set."""
+        """Return the number of each document's set; unknown documents (-1) have the empty set."""
         return np.append(self.of_documents, 0)[docs]
 
     def shares(self, per_set: NDArray[np.number]) -> Floats:
@@ -155,7 +155,7 @@ class ValueSets:
         return sums
 
     def by_set(self, per_document: NDArray[Any]) -> NDArray[Any]:
-        """Sum amounts, one for each document of the catalogue, by set."""
+        """Sum `per_document`, one amount for each catalogue document, over each set of values."""
         sums = np.zeros(self.count, per_document.dtype)
         np.add.at(sums, self.of_documents, per_document)
         return sums
@@ -170,7 +170,7 @@ class Vectors:
 
     @classmethod
     def from_series(cls, attribute: pl.Series) -> Vectors:
-        """Read a column of lists of numbers."""
+        """Read a vector per document from a column of lists of numbers, scaled to length 1."""
         kind, name = attribute.dtype, attribute.name
         if not isinstance(kind, pl.List | pl.Array) or not kind.inner.is_numeric():  # pyright: ignore[reportAttributeAccessIssue]
             raise OptionError(f"the column {name!r} must hold lists of numbers, not {kind}.")
@@ -194,7 +194,7 @@ class Vectors:
 
 @record
 class ListedValues:
-    """Compute columns about the values of retrieved documents; rows are sorted by list and rank."""
+    """Compute columns about attribute values of retrieved documents, sorted by list and rank."""
 
     values: Values
     # the number of each row's list, and the number of its document (-1 if unknown)
@@ -203,7 +203,7 @@ class ListedValues:
 
     @cached_property
     def _pairs(self) -> tuple[Ints, Ints, Ints]:
-        """Return all pairs of a row and one of its values, sorted by list, value and rank.
+        """Return all pairs of a row and an attribute value, sorted by list, value and rank.
 
         Returns three arrays over the pairs: the row, the position of the first pair with the same
         list and value, and how many rows above in the same list have the value.
@@ -218,11 +218,11 @@ class ListedValues:
 
     @cached_property
     def counts(self) -> Ints:
-        """Count the values of each row."""
+        """Count, for each row, the attribute values of its document."""
         return np.append(self.values.lengths, 0)[self.docs]
 
     def new(self) -> Ints:
-        """Count the values of each row that no row above has."""
+        """Count, for each row, the attribute values that no document above it in its list has."""
         starts = segment_starts(self.code)
         lengths = segment_lengths(starts, len(self.code))
         deepest = int(lengths.max(initial=0))
@@ -242,7 +242,7 @@ class ListedValues:
         return counts
 
     def crowd(self) -> Floats:
-        """Sum (c + 1) log2(c + 1) − c log2 c over a row's values; c rows above have the value."""
+        """Sum, over a row's values, (c + 1) log2(c + 1) − c log2 c; c rows above have the value."""
         row, _, above = self._pairs
         steps = np.arange(int(above.max(initial=0)) + 2, dtype=np.float64)
         worth = steps * np.log2(np.maximum(steps, 1))
@@ -252,11 +252,11 @@ class ListedValues:
         return sums.astype(np.float64)
 
     def pairs(self) -> Ints:
-        """Count, for each row with any value, the rows above in its list with any value; else 0."""
+        """Count, for each row with attribute values, the rows above with any; 0 for other rows."""
         return rows_above(self.counts > 0, self.code)
 
     def unlike(self) -> Floats:
-        """Sum the Jaccard distances of each row's values to the values of the rows above it.
+        """Sum, for each row, the Jaccard distances of its values to those of each row above.
 
         Only pairs of rows that both have values count (see `pairs`).
         """
@@ -340,7 +340,7 @@ def divergence(
 def _weigh_values(
     values: Values, lists: Ints, docs: Ints, times: Floats, size: int
 ) -> tuple[Ints, Floats]:
-    """Return a key of list and value for each value of each document, and the value's weight.
+    """Return, for each attribute value in each row, a key of list and value, and a weight.
 
     A document's weight is split equally among its values. Weights are scaled to whole numbers if
     these are small enough: such sums are exact in any order. Otherwise, the result is sorted by
@@ -359,7 +359,7 @@ def _weigh_values(
 
 
 def _sum_weights(key: Ints, weights: Floats, cells: int) -> tuple[Ints, Floats]:
-    """Return the distinct keys in ascending order, and the sum of each; keys are below `cells`."""
+    """Sum `weights` by `key` (below `cells`); return the distinct keys, ascending, and sums."""
     if cells <= max(_FEW_CELLS, _ROOM * len(key)):
         total = np.asarray(np.bincount(key, weights=weights, minlength=cells), np.float64)
         keys = np.flatnonzero(total)

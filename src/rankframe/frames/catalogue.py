@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 @record
 class Catalogue:
-    """Hold documents in order of their ids, and their popularity and attributes."""
+    """Hold all known documents by id: popularity, attributes, and whether they can be retrieved."""
 
     docs: pl.Series
     # for each document: whether it can be retrieved, in how many queries of train it is, and its
@@ -75,7 +75,7 @@ class Catalogue:
         cls, trained: Trained | None, items: Source | None, catalogue: Source | None,
         columns: Columns | None = None, *, split: SplitBy | None = None, limit: int | None = None,
     ) -> Catalogue:  # fmt: skip
-        """Join the documents of train, items and catalogue."""
+        """Build the catalogue from the documents of train, `items` and `catalogue`."""
         counts = None if trained is None else trained.documents
         attributes = _read_items(items, "items", columns, limit)
         if split:
@@ -112,7 +112,7 @@ class Catalogue:
 
     @cached_property
     def popularity_rank(self) -> Ints:
-        """Return the dense rank of each document by popularity; 0 for documents not in train."""
+        """Return each document's dense rank by popularity; 0 for documents not in train."""
         levels = np.unique(self.popularity[self.popularity > 0])
         rank = len(levels) - np.searchsorted(levels, self.popularity)
         return np.where(self.popularity > 0, rank, 0)
@@ -137,19 +137,19 @@ class Catalogue:
         return Index(text_hashes(DOC, self.docs))
 
     def find(self, hashes: Keys, docs: pl.Series) -> Ints:
-        """Return the number of each document, given ids and their hashes as text; -1 if unknown."""
+        """Return the index of each document, given its id and the id's hash; -1 if unknown."""
         return find_ids(self._index, self.docs, hashes, docs)
 
     @cached_property
     def frame(self) -> FrameColumns:
-        """Return the columns of the retrieved frame, including the attributes of documents."""
+        """Describe the columns of the retrieved frame, which include attributes of documents."""
         attributes = {name: Column(kind, "") for name, kind in self.attributes.schema.items()}
         # The frame's own columns come first, and win over an attribute of the same name (`new`).
         columns = {**RETRIEVED_FRAME.columns, **attributes, **RETRIEVED_FRAME.columns}
         return replace(RETRIEVED_FRAME, columns=columns)
 
     def values(self, name: str) -> Values:
-        """Return an attribute, dictionary-encoded; refuse text that looks like lists of values."""
+        """Return an attribute's values, dictionary-encoded; refuse text that looks like lists."""
 
         def number_values() -> Values:
             attribute = self.attribute(name)
@@ -160,11 +160,11 @@ class Catalogue:
         return self._cached(Values, name, number_values)
 
     def value_sets(self, name: str) -> ValueSets:
-        """Group documents by their set of values of an attribute."""
+        """Group documents by the set of their values of an attribute."""
         return self._cached(ValueSets, name, lambda: ValueSets.from_values(self.values(name)))
 
     def vectors(self, name: str) -> Vectors:
-        """Return an attribute as unit vectors."""
+        """Return the vectors in an attribute, each scaled to length 1."""
         return self._cached(Vectors, name, lambda: Vectors.from_series(self.attribute(name)))
 
     def _cached(self, kind: type[T], name: str, make: Callable[[], T]) -> T:
@@ -199,14 +199,14 @@ class Catalogue:
 
 @record
 class Trained:
-    """Hold counts of train: a row per document (doc_id, popularity, count), and its queries."""
+    """Hold counts of the training interactions: a row per document, and the number of queries."""
 
     documents: pl.DataFrame
     queries: int
 
     @classmethod
     def from_train(cls, train: InputTable) -> Trained:
-        """Count the rows of train, partition by partition if they do not fit in memory."""
+        """Count training interactions by document, in partitions if they do not fit in memory."""
         limit, partitions = train.limit, 1
         if limit is not None:
             partitions = partitions_for(estimated_need(train, _PAIR_BYTES, limit), limit)
@@ -222,14 +222,14 @@ class Trained:
 
     @classmethod
     def from_rows(cls, rows: pl.LazyFrame) -> Trained:
-        """Count rows of train (query_id, doc_id, count) that include all rows of their queries."""
+        """Count training interactions by document; `rows` has all interactions of its queries."""
         pairs = _count_pairs(rows)
         users = pl.len().cast(pl.Int64).alias("popularity")
         documents = pairs.lazy().group_by(DOC).agg(users, pl.col(COUNT).sum())
         return cls(documents.collect(engine="streaming"), pairs[QUERY].n_unique())
 
     def merge(self, other: Trained) -> Trained:
-        """Add the counts of other queries."""
+        """Return the sum of the counts in `self` and in `other`, which has other queries."""
         documents = pl.concat([self.documents, other.documents]).group_by(DOC).agg(pl.all().sum())
         return Trained(documents, self.queries + other.queries)
 
@@ -255,7 +255,7 @@ def _name_attribute(name: str) -> str:
 
 
 def _split_texts(attributes: pl.DataFrame | None, split: SplitBy) -> pl.DataFrame:
-    """Split the texts of attributes into lists of values."""
+    """Split the texts of the attributes that `split` names into lists of values."""
     if attributes is None:
         raise OptionError(Option("split", bare=True), " needs ", Option("items", bare=True), ".")
     columns = [name for name in attributes.columns if name != DOC]
@@ -323,7 +323,7 @@ def _as_numbers(texts: pl.Series) -> pl.Series:
 def _read_items(
     source: Source | None, role: str, columns: Columns | None, limit: int | None
 ) -> pl.DataFrame | None:
-    """Return doc_id and attributes, with one row for each document; None without a source."""
+    """Read `items` or `catalogue`: doc_id and attributes, a row per document; None if not given."""
     if source is None:
         return None
     name, untyped = describe(source, role), False

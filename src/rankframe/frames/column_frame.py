@@ -35,7 +35,7 @@ class ColumnFrame:
 
 
 def where(flags: Flags, values: NDArray[Any]) -> pl.Series:
-    """Return values as a series; null in rows without a flag."""
+    """Return `values` as a series that is null where `flags` is false."""
     column = pl.Series("values", values)
     return column.zip_with(pl.Series("flags", flags), pl.Series([None], dtype=column.dtype))
 
@@ -43,7 +43,7 @@ def where(flags: Flags, values: NDArray[Any]) -> pl.Series:
 def lazy_frame(
     schema: Mapping[str, pl.DataType], make: Callable[[set[str]], pl.DataFrame]
 ) -> pl.LazyFrame:
-    """Return a LazyFrame whose data comes from `make`, a callback.
+    """Return a LazyFrame whose rows come from the callback `make` when it is collected.
 
     On collection, `make` is called with the names of the columns in use, and returns a frame with
     at least these columns.

@@ -48,7 +48,7 @@ _SURE: Final = 3.0
 
 
 class SliceCounts:
-    """Accumulate counts by slice of queries in a table.
+    """Count rows for each slice of the queries, in a table.
 
     The column `way` is the number of a slicing attribute, `number` is the number of its slice, and
     `times` is the count.
@@ -66,14 +66,17 @@ class SliceCounts:
         self._waiting: list[pl.DataFrame] = []
 
     def add(self, way: int, **columns: NDArray[Any] | pl.Series) -> None:
-        """Count rows for a slicing attribute; `columns` are the columns of the schema."""
+        """Count rows by slice of the slicing attribute `way`, and by the other columns.
+
+        `columns` has the slice `number` and the columns of the schema.
+        """
         rows = pl.DataFrame(columns).with_columns(pl.lit(way).alias("way"), pl.lit(1).alias(TIMES))
         self._waiting.append(self._summed([rows.select(list(self._schema)).cast(self._schema)]))
         if sum(table.height for table in self._waiting) > _WAITING:
             self._settle()
 
     def select(self, way: int, number: int | None = None) -> pl.DataFrame:
-        """Return the counts of all slices of an attribute, or of one slice."""
+        """Return the counts of the slices by the attribute number `way`, or of one slice."""
         rows = self._settle().filter(pl.col("way") == way)
         return rows if number is None else rows.filter(pl.col("number") == number)
 
@@ -100,7 +103,7 @@ class SliceCounts:
 
 @dataclass
 class ValueExposure:
-    """Accumulate how often documents were retrieved at each rank, by their set of values."""
+    """Count how often documents are retrieved at each rank, by their set of attribute values."""
 
     # bucket of queries × set × rank
     counts: Ints
@@ -113,7 +116,7 @@ class ValueExposure:
 
     @classmethod
     def empty(cls, buckets: int, sets: int, k: int, *, hits: bool = False) -> ValueExposure:
-        """Create empty counts; `k`: the last rank that is counted."""
+        """Create counts of 0 for `buckets` of queries, `sets` of values, and ranks 1 to `k`."""
         relevant = np.zeros((sets, k), np.int64) if hits else None
         return cls(np.zeros((buckets, sets, k), np.int64), relevant)
 
@@ -126,7 +129,7 @@ class ValueExposure:
         slices: Sequence[Ints] = (),
         relevant: Flags | None = None,
     ) -> None:
-        """Count retrieved rows.
+        """Count retrieved documents, each by its set of attribute values and its rank.
 
         Args:
             sets: The set of values of each row's document.
@@ -154,7 +157,7 @@ class ValueExposure:
         return ValueExposure(self.counts + other.counts, hits, self.rest + other.rest)
 
     def select(self, way: int, number: int) -> Ints:
-        """Return the counts of a slice of queries, shaped as a single bucket."""
+        """Return the counts of one slice of queries, shaped as those of a single bucket."""
         counts = np.zeros((1, *self.counts.shape[1:]), np.int64)
         rows = self.rest.select(way, number)
         counts[0, rows["set"].to_numpy(), rows["rank"].to_numpy()] = rows[TIMES].to_numpy()
@@ -191,7 +194,7 @@ class Exposure:
         *,
         hits: bool = False,
     ) -> Exposure:
-        """Create empty counts.
+        """Create counts of 0 for all documents of a catalogue at each cutoff.
 
         Args:
             cutoffs: Ascending; None: the whole list.
@@ -212,7 +215,10 @@ class Exposure:
         return cls(tuple(cutoffs), buckets, in_catalogue, lists, values=values)
 
     def add(self, rows: RetrievedFrame, slices: Sequence[Ints]) -> None:
-        """Count the documents of lists; `slices`: each list's slice, for each slicing attribute."""
+        """Count the documents in retrieved lists, `rows`, over all queries and by slice.
+
+        `slices` has the slice of each list, for each slicing attribute.
+        """
         cutoff = self._first_cutoff(rows.rank)
         inside = np.flatnonzero(cutoff < len(self.cutoffs))
         bucket = (hash_ids(rows.queries) % np.uint64(self.buckets)).astype(np.int64)
@@ -250,7 +256,7 @@ class Exposure:
         self.rest.add(way, number=number, **{DOC: docs, "bucket": cutoff})
 
     def merge(self, other: Exposure) -> Exposure:
-        """Merge the counts of other queries; `in_catalogue` is large, and is updated in place."""
+        """Add the counts of other queries; the large array `in_catalogue` is updated in place."""
         self.in_catalogue += other.in_catalogue
         return replace(
             self,
@@ -272,12 +278,12 @@ class Exposure:
 
 
 def discounted_counts(counts: Ints, k: int) -> Floats:
-    """Sum count / log2(rank + 1) over the ranks 1 to k, for each set; `counts` is set × rank."""
+    """Sum count / log2(rank + 1) over ranks 1 to k; `counts` is sets of values × ranks."""
     return (counts[:, :k] / np.log2(np.arange(2, k + 2))).sum(axis=1)
 
 
 def shrinkage(retrieved: Flags) -> float | None:
-    """Return a factor that corrects the jackknife's standard error of a number of documents.
+    """Return a factor that corrects the jackknife error of a number of distinct documents.
 
     `retrieved` flags which buckets retrieve which documents (buckets × documents). Returns None if
     there are too few documents.

@@ -48,7 +48,7 @@ Maker = Callable[[], NDArray[Any] | pl.Series]
 
 
 class RowsByRank(ColumnFrame):
-    """Hold rows about judged documents as flat arrays, by query and rank."""
+    """Hold rows of judged documents by query and rank: the base class of two frames."""
 
     def __init__(
         self,
@@ -102,12 +102,12 @@ class RowsByRank(ColumnFrame):
         """Return, by column name, callbacks for the columns that are specific to the subclass."""
 
     def relevant(self, rel: float | None) -> Flags:
-        """Flag the rows that count as relevant."""
+        """Flag the rows with a relevant grade: at least `rel` or, if it is None, above 0."""
         return self.grade > 0 if rel is None else self.grade >= rel
 
     @cached_property
     def max_grade(self) -> float:
-        """Return the largest grade: as passed to the constructor, or else of these rows."""
+        """Return the largest grade: as passed to the constructor, or else of the frame's rows."""
         return float(self.grade.max()) if self._max_grade is None else self._max_grade
 
     def _spread(self, per_query: NDArray[Any]) -> NDArray[Any]:
@@ -118,7 +118,7 @@ class RowsByRank(ColumnFrame):
 
 
 class JudgedFrame(RowsByRank):
-    """Hold the rows of the judged frame as flat arrays, by query and rank."""
+    """Hold the judged frame (one row per judgment) as flat arrays, by query and rank."""
 
     columns = JUDGED_FRAME
 
@@ -130,7 +130,7 @@ class JudgedFrame(RowsByRank):
         max_grade: float | None = None,
         settle: bool = False,
     ) -> None:
-        """Sort the judgments.
+        """Sort the judgments by query and rank; unretrieved documents come last, by grade.
 
         With `settle`, unretrieved documents with equal grades are sorted by id; only frames with
         ids need this. The result never depends on the order of the input.
@@ -149,7 +149,7 @@ class JudgedFrame(RowsByRank):
         self.missing = ~part.in_run
 
     def judged_shares(self, k: int) -> Floats:
-        """Return the judged share of each query's top k; 0 for an empty list."""
+        """Return, for each query, the judged share of the top k; 0 for an empty list."""
         judged = self._total((self.rank != _UNRETRIEVED) & (self.rank <= k))
         return judged / np.minimum(np.maximum(self.retrieved, 1), k)
 
@@ -177,7 +177,7 @@ class JudgedFrame(RowsByRank):
 
     @cached_property
     def ideal_rank(self) -> Codes:
-        """Return each row's rank in the best possible order: by grade, then by rank."""
+        """Return each row's rank in the ideal order of its query: by grade, then by rank."""
         order = sort_order(self.code, grade_codes(self.grade))
         ideal = np.empty(len(self.code), np.int32)
         ideal[order] = position(self.starts, len(self.code)) + 1
@@ -204,7 +204,7 @@ class JudgedFrame(RowsByRank):
         return self._where_retrieved(self._part.tied_rank[self._order])
 
     def _pooled(self, rel: float | None) -> tuple[pl.Series, int]:
-        """Count the non-relevant documents of all judged queries with a lower score than each row.
+        """Count, for each row, the non-relevant documents of any judged query with a lower score.
 
         Ties count half; unjudged documents are non-relevant. Returns the counts, and the number of
         all non-relevant documents.
@@ -238,7 +238,7 @@ def grade_codes(grade: Floats) -> Ints:
 
 
 def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
-    """Deduplicate queries by pattern: their ranks, grades and number of documents.
+    """Find queries with equal ranks, grades and numbers of documents; keep one per pattern.
 
     Most metrics depend only on the pattern: not on ids, scores, ties or the order within a query.
     If lists are short and judgments few, most queries share their pattern with another query: of a
@@ -277,7 +277,7 @@ def find_patterns(part: MatchedJudgments) -> tuple[MatchedJudgments, Ints]:
 
 
 def _marks(rank: Codes, grade: Ints, starts: Ints, retrieved: Ints) -> Keys:
-    """Return a hash of each query's ranks and grades, independent of the order of rows."""
+    """Return, for each query, a hash of its ranks and grades that ignores the order of rows."""
     rows = (rank.astype(np.uint64) << np.uint64(16) | grade.astype(np.uint64)) * FACTORS[0]
     rows ^= rows >> np.uint64(29)
     rows *= FACTORS[1]

@@ -33,7 +33,7 @@ _BLOCK = 1 << 15  # rows that fit in the cache
 
 @record
 class Fingerprint:
-    """Hold sums over rows; sums over different rows add up."""
+    """Hold the fingerprint of a table: two sums over its rows, which add up over tables."""
 
     # the sum over the bits of numbers and the lengths of ids
     plain: int = 0
@@ -48,7 +48,7 @@ class Fingerprint:
 
 
 def differ(first: str, second: str) -> bool:
-    """Return whether two fingerprints, as text, show that their tables differ."""
+    """Tell whether two fingerprints, as text, show that their tables differ."""
     (plain, *hashes), (plain_second, *hashes_second) = first.split("-"), second.split("-")
     same_kind = hashes[:1] == hashes_second[:1]
     return plain != plain_second or (same_kind and hashes != hashes_second)
@@ -75,7 +75,7 @@ def _mixed(key: Keys, bits: Keys) -> int:
 
 @record
 class SubtopicRows:
-    """Hold judgments of documents for subtopics, by document and name of the subtopic."""
+    """Hold judgments of documents for subtopics, sorted by document and subtopic."""
 
     # the judged document of each row, ascending
     document: Ints
@@ -87,7 +87,7 @@ class SubtopicRows:
     weights: Floats | None
 
     def slice_documents(self, first: int, end: int) -> SubtopicRows:
-        """Select the rows of consecutive documents."""
+        """Return the rows of the documents from `first` up to, not including, `end`."""
         low, high = np.searchsorted(self.document, [first, end]).tolist()
         rows = slice(low, high)
         return replace(
@@ -104,7 +104,7 @@ class SubtopicRows:
         return int(np.count_nonzero(self.group == NO_SUBTOPIC))
 
     def instances(self, starts: Ints, documents: int) -> tuple[Ints, Ints]:
-        """Sort the rows by query and subtopic; also return where each subtopic of a query begins.
+        """Return the permutation by query and subtopic, and where each such pair begins.
 
         `starts` has the first document of each query; `documents` is the number of all documents.
         """
@@ -113,12 +113,12 @@ class SubtopicRows:
         return order, segment_starts(query[order], self.group[order])
 
     def count(self, starts: Ints, documents: int) -> int:
-        """Count the subtopics of all queries."""
+        """Count the distinct pairs of a query and a subtopic."""
         order, begins = self.instances(starts, documents)
         return int(np.count_nonzero(self.group[order[begins]] != NO_SUBTOPIC))
 
     def fingerprint(self, document_keys: Keys) -> Fingerprint:
-        """Return the fingerprint of the subtopic rows: one term of the judgments' fingerprint."""
+        """Return the fingerprint of the subtopic rows, to be added to that of the judgments."""
         named = self.group != NO_SUBTOPIC
         weights = np.where(named, 1.0 if self.weights is None else self.weights, 1.0)
         bits, weight_bits = ((numbers + 0.0).view(np.uint64) for numbers in (self.grades, weights))
@@ -130,7 +130,7 @@ class SubtopicRows:
 
 
 def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
-    """Dictionary-encode names: return numbers in ascending order of names, and the names.
+    """Dictionary-encode names: return each name's number, and the distinct names, ascending.
 
     The number of a null is NO_SUBTOPIC.
 
@@ -147,7 +147,7 @@ def numbered(groups: pl.Series) -> tuple[Ints, pl.Series]:
 
 @dataclass(eq=False)
 class IndexedJudgments(QueryIndex):
-    """Hold judgments in memory, query by query."""
+    """Hold judgments in memory, query by query, with a hash index of the queries."""
 
     # the number of rows before duplicates were dropped; None: no row was dropped
     rows_read: int | None = None
@@ -172,7 +172,7 @@ class IndexedJudgments(QueryIndex):
 
     @cached_property
     def sampled(self) -> Flags:
-        """Flag a few queries, which depend only on their ids; an extra False ends the array."""
+        """Flag a few queries, chosen by hashes of their ids; an extra False ends the array."""
         hashes = self.hashes
         if self.queries.dtype != pl.String:
             hashes = text_hashes(QUERY, self.queries)
@@ -187,7 +187,7 @@ class IndexedJudgments(QueryIndex):
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """Return the fingerprint of these judgments."""
+        """Return the fingerprint of these judgments, including their subtopics."""
         bits = (self.grades + 0.0).view(np.uint64)  # -0.0 is 0.0
         queries, docs, key = as_text(self.queries), as_text(self.docs.column), self.key
         if self.queries.dtype != pl.String or self.docs.column.dtype != pl.String:

@@ -43,7 +43,7 @@ _PER_ROW = ("grades", "rank", "tied_rank", "score", "ids", "tied_first", "tied_l
 
 
 def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict[str, Any]:
-    """Select rows of the named fields of a record; each field is an array, a series or None."""
+    """Return the named fields of a record, cut to `rows`; a field is an array, a series or None."""
     selected: dict[str, Any] = {}
     for name in names:
         values = getattr(record, name)
@@ -57,7 +57,7 @@ def _select(record: object, names: Sequence[str], rows: slice | AnyInts) -> dict
 
 @record
 class Listed:
-    """Hold documents of judged queries, judged and unjudged, in any order."""
+    """Hold retrieved documents of judged queries, judged or not, in any order."""
 
     # the number of each document's query, and of its judgment (-1: unjudged)
     query: AnyInts
@@ -70,14 +70,14 @@ class Listed:
     docs: pl.Series | None = None
 
     def select(self, rows: AnyInts | Flags) -> Listed:
-        """Select documents."""
+        """Return the documents at the positions, or with the flags, `rows`."""
         places = np.arange(len(self.rank))[rows]
         return Listed(**_select(self, [column.name for column in fields(self)], places))
 
 
 @dataclass
 class Listing:
-    """Collect the documents of judged queries, batch by batch."""
+    """Collect the retrieved documents of judged queries, judged or not, batch by batch."""
 
     tied_rank: bool = False
     docs: bool = False
@@ -88,7 +88,7 @@ class Listing:
     def add(
         self, batch: Batch, numbers: Ints, rows: Ints, judged: Ints, ranks: DocumentRanks
     ) -> None:
-        """Add the documents of a batch.
+        """Add the retrieved documents of a batch, as far as their queries are judged.
 
         Args:
             batch: The documents.
@@ -117,7 +117,7 @@ class Listing:
         self._parts.append(part if keep.all() else part.filter(pl.Series(keep)))
 
     def all(self) -> Listed:
-        """Return the documents of all batches."""
+        """Return the documents collected from all batches."""
         if not self._parts:
             none = np.empty(0, np.int32)
             return Listed(none, none, none, docs=pl.Series([], dtype=pl.String))
@@ -148,7 +148,7 @@ class MatchCounts:
 
 
 class RunMatches:
-    """Collect the rank of every judgment's document in a run."""
+    """Match a run with judgments: collect the rank of each judged document, batch by batch."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class RunMatches:
         scores: bool = False,
         listing: Listing | None = None,
     ) -> None:
-        """Create the arrays that batches are added to.
+        """Create empty arrays for the ranks of all judged documents, which batches fill.
 
         Args:
             judgments: The judgments to join the run with.
@@ -194,7 +194,10 @@ class RunMatches:
 
     @cached_property
     def pool(self) -> Floats | None:
-        """Return the scores of all documents of judged queries, ascending."""
+        """Return the scores of all retrieved documents of judged queries, ascending.
+
+        Returns None if scores are not collected.
+        """
         whole = self.whole
         if whole.score is None:
             return None
@@ -308,7 +311,7 @@ class RunMatches:
 
 
 def _top_scores(batch: Batch, queries: Flags, k_max: int | None) -> list[Floats]:
-    """Return the scores of the documents of flagged queries, down to `k_max`."""
+    """Return the scores of the top `k_max` documents of the queries that `queries` flags."""
     if k_max is None:
         return [batch.numbers[SCORE][np.repeat(queries, batch.lengths)]]
     best = ascending(-batch.numbers[SCORE], batch.starts, batch.lengths)
@@ -356,7 +359,7 @@ class MatchedJudgments:
         return as_text(self.judgments.docs.take(rows))
 
     def slice_queries(self, first: int, end: int) -> MatchedJudgments:
-        """Select consecutive queries."""
+        """Return the judgments of the queries from `first` up to, not including, `end`."""
         last = self.starts[end] if end < len(self.starts) else len(self.rank)
         rows, queries = slice(int(self.starts[first]), int(last)), slice(first, end)
         return replace(
@@ -369,7 +372,7 @@ class MatchedJudgments:
         )
 
     def select(self, queries: Ints) -> MatchedJudgments:
-        """Select queries, without their subtopics."""
+        """Return the judgments of the queries at the indices `queries`, without subtopics."""
         lengths = segment_lengths(self.starts, len(self.rank))[queries]
         return replace(
             self,
@@ -409,7 +412,7 @@ def order_ties(part: MatchedJudgments, order: TieOrder, k_max: int | None) -> Ma
 
 
 def ties_matter(part: MatchedJudgments) -> Flags:
-    """Flag the queries in which relevant and non-relevant documents tie.
+    """Flag the queries in which relevant and non-relevant documents have equal scores.
 
     Relevant means a grade above 0 here, whatever the `rel` option is, since graded metrics depend
     on grades.
@@ -455,7 +458,7 @@ def condensed(part: MatchedJudgments) -> MatchedJudgments:
 
 
 def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
-    """Return a listing of unjudged documents: one for each rank that no judged document has.
+    """Return an unjudged document for each rank of a list at which no judged document is.
 
     Args:
         starts: The first judgment of each query.
@@ -475,7 +478,7 @@ def unlisted_holes(starts: Ints, rank: Codes, retrieved: Ints) -> Listed:
 
 @record
 class WithHoles:
-    """Hold judgments and unjudged documents (holes), and the order that joins them by query."""
+    """Hold judgments and unjudged retrieved documents ("holes"), with a joint order by query."""
 
     part: MatchedJudgments
     holes: Listed
@@ -486,7 +489,7 @@ class WithHoles:
 
     @classmethod
     def from_listed(cls, part: MatchedJudgments, holes: Listed) -> WithHoles:
-        """Group judgments and holes by query."""
+        """Group judgments and unjudged retrieved documents (`holes`) by query."""
         code = number_segments(part.starts, len(part.rank))
         lengths = segment_lengths(part.starts, len(part.rank))
         lengths = lengths + np.bincount(holes.query, minlength=len(lengths))
@@ -494,7 +497,7 @@ class WithHoles:
         return cls(part, holes, order, np.cumsum(lengths) - lengths)
 
     def filled(self, grades: Floats) -> MatchedJudgments:
-        """Return judgments in which each hole has a grade of its own; `grades`: one per hole."""
+        """Return judgments that include the unjudged documents, with the grades in `grades`."""
         part, holes = self.part, self.holes
         columns = {
             "grades": (part.grades, grades),

@@ -28,7 +28,7 @@ from rankframe.kernel.segments import number_segments, position, spread
 
 
 class PairFrame(ColumnFrame):
-    """Hold the rows of the pair frame, for queries that have rows in either ranking."""
+    """Hold the pair frame, one row per document of two rankings, for queries of either."""
 
     columns = PAIR_FRAME
 
@@ -75,12 +75,12 @@ class PairFrame(ColumnFrame):
 
     @property
     def code(self) -> Codes:
-        """Return the number of each row's query."""
+        """Return, for each row, the index of its query."""
         return number_segments(self.starts, self.rows)
 
     @cached_property
     def depth(self) -> Codes:
-        """Return the number of each row within its query, from 1."""
+        """Return each row's position within its query, from 1: also a depth of the rankings."""
         depth = position(self.starts, self.rows)
         depth += 1
         return depth

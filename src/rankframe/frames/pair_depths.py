@@ -28,7 +28,7 @@ from rankframe.kernel.segments import segment_lengths, segment_starts, spread
 
 @record
 class TieGroups:
-    """Hold two tie groups of a ranking for each row of the pair frame.
+    """Hold, for each row of the pair frame, the tie groups at its depth and of its document.
 
     A row of the pair frame stands for a depth and for a document: one group is at this depth, the
     other has this document.
@@ -45,7 +45,7 @@ class TieGroups:
 
     @classmethod
     def from_ranking(cls, ranking: Ranking, begin: Ints, depth: Codes) -> TieGroups:
-        """Find the tie groups; `begin`: for each row, the first row of its query."""
+        """Find the tie groups of a ranking; `begin`: for each row, the first row of its query."""
         rows = len(depth)
         present = np.flatnonzero(ranking.present)
         places = begin[present] + ranking.rank[present] - 1
@@ -63,18 +63,18 @@ class TieGroups:
         return cls(top, bottom, own_top, own_bottom, share)
 
     def size(self, depth: Codes) -> Ints:
-        """Count the documents down to each depth, including the whole tie group at the depth."""
+        """Count the documents down to each depth, with all of the tie group that the depth cuts."""
         return np.where(self.bottom > 0, self.bottom, depth)
 
     def squares(self, depth: Codes) -> Floats:
-        """Sum the squared contributions of all documents at each depth."""
+        """Sum, at each depth, the squared contributions of all documents to the overlap."""
         size = self.bottom - self.top + 1
         inside = self.top - 1 + size * self.share**2
         return np.where(self.bottom > 0, inside, depth)
 
 
 class Overlaps:
-    """Compute overlap and agreement at each depth of each query."""
+    """Compute the overlap and the agreement of two rankings at each depth of each query."""
 
     def __init__(self, a: Ranking, b: Ranking, starts: Ints, depth: Codes) -> None:
         self._rankings, self._starts, self._depth = (a, b), starts, depth
@@ -83,7 +83,7 @@ class Overlaps:
 
     @cached_property
     def _lengths(self) -> list[Ints]:
-        """Return the lengths of both rankings, on each row."""
+        """Return, for each row, how many documents each ranking has for the query."""
         return [spread(side.length, self._starts, len(self._depth)) for side in self._rankings]
 
     @cached_property
@@ -93,12 +93,12 @@ class Overlaps:
 
     @cached_property
     def untied(self) -> Ints:
-        """Count the shared documents down to each depth, where ties are broken as in a run."""
+        """Count the documents in the top d of both rankings at each depth d, with ties broken."""
         a, b = self._rankings
         return self._count(np.maximum(a.rank, b.rank)[self._shared], self._shared)
 
     def column(self, request: ColumnRequest) -> Floats:
-        """Compute `agreement`, `unseen` or `unseen_most` (bounds of the agreement below k)."""
+        """Compute a column that RBO sums up: `agreement`, `unseen` or `unseen_most`."""
         ties, norm = request.ties, self._norm(request.ties)
         if request.column == "agreement":
             return self._overlap(ties) / norm
@@ -108,7 +108,7 @@ class Overlaps:
         return self._extrapolate(unseen, self._overlap(ties) / norm, request.k)
 
     def _unseen(self, what: str, ties: str | None, norm: Floats) -> Floats:
-        """Return the agreement that documents missing from the shorter ranking could add.
+        """Return, at each depth, the agreement that continuing the shorter ranking could add.
 
         The agreement is 0 below the end of the longer ranking.
         """
@@ -128,7 +128,7 @@ class Overlaps:
         return np.where(beyond, reach / norm, 0.0)
 
     def _extrapolate(self, unseen: Floats, agreement: Floats, k: int | None) -> Floats:
-        """Return the largest agreement that unseen documents can add, also below both ends.
+        """Return, at each depth, the most agreement that continuing both rankings could add.
 
         The extrapolation assumes that, below its end, either ranking continues with documents that
         the other ranking has already.
@@ -158,7 +158,7 @@ class Overlaps:
 
     @cached_property
     def _expected(self) -> Floats:
-        """Return the mean overlap over all orders of the ties."""
+        """Return the overlap at each depth, as the mean over all orders of tied documents."""
         (a, b), depth, begin, shared = self._groups, self._depth, self._begin, self._shared
         bottom = np.maximum(a.own_bottom, b.own_bottom)[shared]
         expected = self._count(bottom, shared).astype(np.float64)
@@ -177,7 +177,7 @@ class Overlaps:
     def _within(
         self, groups: Ints, values: Ints, targets: Ints, low: AnyInts, high: AnyInts
     ) -> Ints:
-        """Count, for each target tie group, the documents whose value is from `low` to `high`."""
+        """Count, for each of the tie groups `targets`, its `values` from `low` to `high`."""
         width = len(self._depth) + 1
         keys = np.sort(groups * width + values)
         upto = np.searchsorted(keys, targets * width + high, side="right")
@@ -185,7 +185,7 @@ class Overlaps:
 
     @cached_property
     def _only_longer(self) -> tuple[Ints, Ints, Floats]:
-        """Count the documents that only the longer ranking has, at each depth.
+        """Count, at each depth, the documents that only the longer ranking has.
 
         Returns the number in tie groups above the depth, the number in the group that the depth
         cuts, and the contribution of each document in the cut group.
@@ -204,7 +204,7 @@ class Overlaps:
         return full, upto, np.where(cut & (top > 0), share, 1.0)
 
     def _count(self, depth: AnyInts, rows: Flags) -> Ints:
-        """Count the flagged rows down to each depth; `depth`: the depth of each flagged row."""
+        """Count, for each row, the flagged rows of its query with a `depth` of at most its own."""
         places = self._begin[rows]
         places += depth
         places -= 1

@@ -28,7 +28,7 @@ from rankframe.kernel.segments import (
 
 
 class DocumentPairs:
-    """Compare the documents of each query in pairs, on the rows of the pair frame."""
+    """Compare how two rankings order each pair of documents of a query."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class DocumentPairs:
 
     @cached_property
     def _by_score(self) -> _PairCounts:
-        """Count pairs ordered by score; equal scores are ties."""
+        """Count each document's concordant, discordant and tied pairs by score."""
         ties = tuple(ranking.tied or self._bottom for ranking in self._rankings)
         if not any(ranking.tied for ranking in self._rankings):
             return self._by_rank
@@ -90,7 +90,10 @@ class DocumentPairs:
 
     @cached_property
     def _by_rank(self) -> _PairCounts:
-        """Count pairs ordered by rank; ties are broken as in a run."""
+        """Count each document's concordant and discordant pairs by rank.
+
+        Equal scores are no ties.
+        """
         ties = self._bottom, self._bottom
         return self._segments.count_pairs(self._rank(0), self._rank(1), ties)
 
@@ -105,7 +108,7 @@ class DocumentPairs:
         return self._segments.places(self._score(1), tied=tied)
 
     def _score(self, side: int) -> Ints:
-        """Return integers, ascending as the scores of the compared documents are descending."""
+        """Return integers that order the compared documents by descending score, with ties."""
         ranking = self._rankings[side]
         if not ranking.tied:
             return self._rank(side)
@@ -116,14 +119,17 @@ class DocumentPairs:
         return self._choose(self._rankings[side].rank, side)
 
     def _choose(self, values: NDArray[Any], side: int) -> Ints:
-        """Select the compared rows; documents that a ranking lacks get the largest value."""
+        """Return `values` of the compared documents; those that a ranking lacks get the largest."""
         chosen = values[self._rows].astype(np.int64)
         if self._bottom:
             chosen[~self._inside[side][self._rows]] = values.max(initial=0) + 1
         return chosen
 
     def _deviation(self, side: str) -> pl.Series:
-        """Scale the scores of a side, and subtract the mean of the query's shared documents."""
+        """Return the scaled deviations of a ranking's scores from their mean.
+
+        The mean is over the documents of the query that both rankings have.
+        """
         score, other = (self._rankings[i].score for i in ((0, 1) if side == "a" else (1, 0)))
         if score is None or other is None:
             return pl.repeat(None, self._height, dtype=pl.Float64, eager=True)
@@ -174,14 +180,17 @@ class _PairCounts:
 
 @record
 class _Segments:
-    """Hold the segments of compared documents: one for each query with any compared document."""
+    """Hold the start and length of each query's segment of compared documents."""
 
     starts: Ints
     lengths: Ints
 
     @classmethod
     def from_flags(cls, compared: Flags, starts: Ints) -> _Segments:
-        """Find the compared documents of each query; `starts`: the first row of each query."""
+        """Return the start and length of each query's segment, without queries that have none.
+
+        `compared` flags the compared rows; `starts` has the first row of each query.
+        """
         lengths = np.add.reduceat(compared, starts, dtype=np.int64)
         lengths = lengths[lengths > 0]
         return cls(np.cumsum(lengths) - lengths, lengths)
@@ -193,11 +202,11 @@ class _Segments:
 
     @cached_property
     def code(self) -> Ints:
-        """Return the number of each document's query."""
+        """Return, for each document, the index of its query."""
         return np.repeat(np.arange(len(self.starts)), self.lengths)
 
     def places(self, values: Ints, *, tied: bool, ordered: bool = False) -> _Places:
-        """Return the places of documents by ascending values.
+        """Return the place of each document within its query by ascending `values`.
 
         Args:
             values: A number for each document.
@@ -217,7 +226,7 @@ class _Segments:
         return _Places(*(_unsort(column, order) for column in (above, mean, first)))
 
     def count_pairs(self, first: Ints, second: Ints, ties: tuple[bool, ...]) -> _PairCounts:
-        """Count pairs of documents, which are in ascending order of `first`.
+        """Count each document's concordant, discordant and tied pairs in two orders.
 
         Args:
             first: A number for each document, ascending within each query.
@@ -261,7 +270,7 @@ class _Segments:
 
 
 def _unsort(ordered: NDArray[Any], order: Ints | None) -> NDArray[Any]:
-    """Return the values of sorted rows in the order before the sort."""
+    """Undo the sort by the permutation `order`: return the values in their original order."""
     if order is None:
         return ordered
     values = np.empty_like(ordered)

@@ -21,7 +21,7 @@ from rankframe.kernel.ranking import RankedBatch
 
 
 def index_ranking(table: pl.DataFrame) -> QueryIndex:
-    """Index a table with hashes as a ranking, by its scores, or else by its ranks."""
+    """Index a table with the columns that `hashed` adds as a ranking, by score or else by rank."""
     return QueryIndex.from_hashed(
         table.drop(RANK, strict=False) if SCORE in table.columns else table
     )
@@ -29,7 +29,7 @@ def index_ranking(table: pl.DataFrame) -> QueryIndex:
 
 @record
 class Side:
-    """Hold the rows that a ranking has for some queries, in the order of these queries."""
+    """Hold one ranking's rows for some queries, in the order of the queries."""
 
     batch: Batch
     # the numbers of the queries that the batch has; None: all
@@ -41,13 +41,13 @@ class Side:
 
     @classmethod
     def from_index(cls, index: QueryIndex, numbers: Ints) -> Self:
-        """Select the rows of queries by their numbers; -1: the ranking lacks the query."""
+        """Select a ranking's rows for the queries at `numbers`; -1: the ranking lacks the query."""
         has = np.flatnonzero(numbers >= 0)
         batch = index.select(numbers[has])
         return cls(batch, None if len(has) == len(numbers) else has, len(numbers), batch.height)
 
     def spread(self, per_query: Ints) -> Ints:
-        """Expand one number per query of the batch to all queries; 0 for queries it lacks."""
+        """Expand an array over the ranking's queries to all queries; 0 for those that it lacks."""
         if self.has is None:
             return per_query
         whole = np.zeros(self.queries, np.int64)
@@ -56,22 +56,25 @@ class Side:
 
     @property
     def documents(self) -> Documents:
-        """Return the join columns of the documents, with query numbers among all queries."""
+        """Return the columns by which the ranking's documents are joined.
+
+        Query numbers are indices among all queries, including those that the ranking lacks.
+        """
         code = self.batch.code if self.has is None else self.has[self.batch.code]
         return Documents(self.batch.key, code, self.batch.docs)
 
     def unique(self, role: str, duplicates: Duplicates) -> Side:
-        """Keep one row for each document of a query, or refuse several."""
+        """Keep one row for each document of a query, or refuse duplicates."""
         return replace(self, batch=keep_one(self.batch, role, duplicates))
 
     def without_rows(self) -> Side:
-        """Return the side of a ranking that lacks all of these queries."""
+        """Return a `Side` for the same queries, of a ranking that has none of them."""
         empty = np.empty(0, np.int64)
         return Side(self.batch.select(empty), empty, self.queries, 0)
 
 
 def match_sides(a: Side, b: Side, duplicates: Duplicates) -> tuple[Ints, Side, Side]:
-    """Return, for each row of a, the row of b with the same document; -1 if b lacks the document.
+    """Return, for each row of `a`, the row of `b` with the same document; -1 if `b` lacks it.
 
     `duplicates` says whether duplicate rows are refused or dropped before matching. Both sides are
     returned as they were matched.
@@ -91,7 +94,7 @@ class Ranking:
     def __init__(
         self, ranked: RankedBatch, length: Ints, rank: Codes, find_places: Callable[[], AnyInts]
     ) -> None:
-        """Create a ranking.
+        """Align a ranking with the rows of the pair frame.
 
         Args:
             ranked: The documents of the ranking.
@@ -112,17 +115,17 @@ class Ranking:
 
     @cached_property
     def places(self) -> AnyInts:
-        """Return the row of the ranking for each row of the frame."""
+        """Return, for each row of the pair frame, the ranking's row with its document."""
         return self._find_places()
 
     @cached_property
     def tied_rank(self) -> Floats:
-        """Return the mean rank of the documents with the same score."""
+        """Return, for each row of the pair frame, the mean rank of documents with its score."""
         return self._take(self._ranked.tied_rank) if self.tied else self.rank.astype(np.float64)
 
     @cached_property
     def score(self) -> Floats | None:
-        """Return the scores, or None if the ranking has no scores."""
+        """Return the score of each row of the pair frame, or None if the ranking has no scores."""
         score = self._ranked.score
         return None if score is None else self._take(score)
 

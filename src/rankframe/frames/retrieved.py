@@ -1,4 +1,4 @@
-"""Build the retrieved frame of a batch of a run: one row per retrieved document, by list."""
+"""Build the retrieved frame of a batch: one row per retrieved document, by query and rank."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIDE_OF_COLUMN = {
 
 
 class RetrievedFrame(ColumnFrame):
-    """Hold the retrieved documents of a batch, by list and rank."""
+    """Hold the retrieved frame of a batch: one row per document, by query and rank."""
 
     def __init__(
         self,
@@ -62,29 +62,29 @@ class RetrievedFrame(ColumnFrame):
 
     @cached_property
     def code(self) -> Codes:
-        """Return the number of each row's list."""
+        """Return, for each row, the index of its list."""
         return number_segments(self.starts, len(self.rows))
 
     @cached_property
     def queries(self) -> pl.Series:
-        """Return the query of each list."""
+        """Return the query id of each list."""
         return as_text(taken(self.batch.queries, self.lists)).alias(QUERY)
 
     @cached_property
     def docs(self) -> pl.Series:
-        """Return the document of each row."""
+        """Return the document id of each row."""
         return as_text(self.batch.docs.take(self.rows)).alias(DOC)
 
     @cached_property
     def numbers(self) -> Ints:
-        """Return the catalogue's number of each row's document; -1 if unknown."""
+        """Return, for each row, the index of its document in the catalogue; -1 if unknown."""
         # A key is the XOR of query hash and document hash: recover the document hash.
         hashes = self.batch.key[self.rows] ^ self.batch.hashes[self.batch.code[self.rows]]
         return self.catalogue.find(hashes, self.docs)
 
     @property
     def seen(self) -> Flags:
-        """Flag the rows whose pair of query and document is in train."""
+        """Flag the rows whose query has the document in `train`."""
         return ~np.isnan(self._values_of(self.sides.trained))
 
     def column(self, name: str) -> pl.Series:
@@ -124,7 +124,7 @@ class RetrievedFrame(ColumnFrame):
         return makers[request.column]()
 
     def _of_documents(self, values: NDArray[Any], *, unknown: Any = 0) -> NDArray[Any]:
-        """Gather, for each row, the value of its document; `values` has one per catalogue entry."""
+        """Return, for each row, the value of its document, given one per catalogue document."""
         if not len(values):
             return np.full(len(self.rows), unknown)
         return np.where(self.numbers >= 0, values[self.numbers], unknown)
@@ -145,7 +145,7 @@ class RetrievedFrame(ColumnFrame):
         return self._values_of(self.sides.judged)
 
     def _values_of(self, side: QueryIndex | None) -> Floats:
-        """Return the number in a side input for each row's document; NaN if it is not there."""
+        """Return, for each row, its grade, count or rank in the input `side`; NaN if not there."""
         assert side is not None  # indexed if a column needs it
         values = np.full(self.batch.height, np.nan)
         matches = match_documents(self.batch, side)
@@ -155,7 +155,7 @@ class RetrievedFrame(ColumnFrame):
 
     @property
     def relevant(self) -> Flags:
-        """Flag the rows with a relevant document; needs judgments."""
+        """Flag the rows whose document is relevant to the query, by the judgments."""
         with np.errstate(invalid="ignore"):
             return self._grades > 0 if self._rel is None else self._grades >= self._rel
 

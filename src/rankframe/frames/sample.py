@@ -1,4 +1,4 @@
-"""Sample a few judged queries, to show what is not judged and whether judgments fit the run.
+"""Sample judged queries for examples of unjudged documents, and to see if judgments fit the run.
 
 The sample depends only on the ids of the queries, so the samples of partitions can be merged.
 """
@@ -38,7 +38,7 @@ class Example(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Compare how often top 10 have relevant documents of their own query and of other queries."""
+    """Count relevant documents in lists, by judgments of the same query and of other queries."""
 
     queries: int
     # relevant documents of the own query in the top 10 of all these queries
@@ -48,13 +48,13 @@ class Fit(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Return the relevant documents of other queries as a share of both numbers."""
+        """Return `other` as a share of `own` + `other`: about a half if judgments do not fit."""
         return self.other / (self.own + self.other)
 
 
 @record
 class Sample:
-    """Hold the top 10 and the relevant documents of sampled queries; documents are hashes."""
+    """Hold the top 10 and the relevant documents of a few sampled queries, as hashes of ids."""
 
     # the hashes of the sampled queries, ascending, whether the run has them or not
     queries: Keys
@@ -71,12 +71,12 @@ class Sample:
 
     @property
     def _content(self) -> tuple[object, ...]:
-        """Return what two equal samples share, whatever the order of their rows."""
+        """Return the sample as a tuple that does not depend on the order of rows, to compare."""
         pairs = (sorted(map(tuple, rows.tolist())) for rows in (self.retrieved, self.relevant))
         return (self.queries.tolist(), *pairs, self.examples)
 
     def merge(self, other: Sample) -> Sample:
-        """Return the sample of the queries of both."""
+        """Merge the samples of two partitions into the sample of the queries of both."""
         queries = np.union1d(self.queries, other.queries)[:SAMPLED]
         last = queries.max(initial=0)
         pairs = [
@@ -88,7 +88,7 @@ class Sample:
         return Sample(queries, retrieved, relevant, examples)
 
     def describe_examples(self) -> str:
-        """Return a text with ids of unjudged and of judged documents; "" if all are judged."""
+        """Return a text with example ids of unjudged and judged documents, or ""."""
         if not self.examples:
             return ""
         unjudged = [example.unjudged for example in self.examples]
@@ -96,7 +96,7 @@ class Sample:
         return f"Not judged are, e.g., {listing(unjudged)}; judged are {listing(judged)}"
 
     def fit(self) -> Fit | None:
-        """Compare the judgments with the lists of other queries; None if too little is known."""
+        """Compare how judgments fit lists of their own and of other queries; None if unclear."""
         lists, lengths = np.unique(self.retrieved[:, 0], return_counts=True)
         documents, found = np.unique(self.retrieved[:, 1], return_counts=True)
         if len(lists) < _FEWEST_LISTS:
@@ -116,12 +116,12 @@ class Sample:
 
 
 def _packed(pairs: Keys) -> Keys:
-    """Return one number for each row of a query and a document: a hash of both."""
+    """Combine the hashes of a query and a document in each row into a single hash."""
     return pairs[:, 0] ^ pairs[:, 1]
 
 
 class Sampler:
-    """Collect the sampled queries from the batches of a run."""
+    """Collect the lists of the sampled queries from the batches of a run."""
 
     def __init__(self, judgments: IndexedJudgments) -> None:
         self._judgments = judgments
@@ -129,7 +129,7 @@ class Sampler:
         self._parts: list[_Part] = []
 
     def add(self, batch: Batch, numbers: Ints) -> None:
-        """Add the sampled queries of a batch.
+        """Add the lists of the sampled queries in a batch.
 
         `numbers` has the number of each query of the batch in the judgments; -1: not judged.
         """
@@ -145,7 +145,7 @@ class Sampler:
         self._parts.append(_Part(numbers[chosen], lengths, documents, docs, values))
 
     def finish(self, ties: JudgedTies) -> Sample:
-        """Return the sample of all batches; `ties`: how equal scores are ordered."""
+        """Return the `Sample` of all batches; `ties`: how equal scores are ordered."""
         judgments = self._judgments
         numbers = np.flatnonzero(self._sampled)
         queries = text_hashes(QUERY, taken(judgments.queries, numbers))
@@ -159,7 +159,7 @@ class Sampler:
         return self._add_lists(whole, judged, ties) if self._parts else whole
 
     def _add_lists(self, whole: Sample, judged: Keys, ties: JudgedTies) -> Sample:
-        """Add the top 10 of the sampled queries; `judged` has all their judged documents."""
+        """Add the top 10 of the sampled queries to `whole`; `judged`: their judged documents."""
         numbers, lengths, documents, docs, values = zip(*self._parts, strict=True)
         queries = taken(self._judgments.queries, np.concatenate(numbers))
         hashes, lengths = text_hashes(QUERY, queries), np.concatenate(lengths)
@@ -190,7 +190,7 @@ class Sampler:
         return replace(whole, retrieved=retrieved, examples=examples)
 
     def _least_judged(self, number: int) -> str:
-        """Return the first id, in byte order, of the judged documents of a query."""
+        """Return the first id, in byte order, among the judged documents of a query."""
         rows = self._judgments.rows_of_queries(np.array([number]))
         return str(as_text(self._judgments.docs.take(rows)).min())
 

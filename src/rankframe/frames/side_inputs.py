@@ -38,7 +38,9 @@ def combine_sides(
     *,
     limit: int | None = None,
 ) -> InputTable:
-    """Concatenate all side inputs into one table: query_id, doc_id, relevance, `_what`.
+    """Concatenate judgments, training interactions and a reference run into one table.
+
+    The columns are query_id, doc_id, relevance and `_what`, which says where a row is from.
 
     The column `relevance` holds the grade, the count in train, or the value that orders the
     reference run.
@@ -79,7 +81,7 @@ def _sort_values(run: InputTable) -> tuple[pl.LazyFrame, pl.Expr]:
 
 @record
 class SideIndexes:
-    """Hold an index of each side input of a run; None if no metric needs it."""
+    """Hold indexes of judgments, `train` and `reference`; None where no metric needs one."""
 
     judged: QueryIndex | None = None
     trained: QueryIndex | None = None
@@ -106,7 +108,7 @@ class SideIndexes:
         return cls(indexes.get(JUDGED), indexes.get(TRAINED), indexes.get(BASE))
 
     def with_numbers(self, catalogue: Catalogue, columns: Collection[str]) -> SideIndexes:
-        """Look up the documents of train in a catalogue, if a column needs their numbers."""
+        """Look up the documents of `train` in a catalogue, if one of `columns` needs this."""
         train = self.trained
         if train is None or "divergence" not in catalogue.frame.without_parameters(columns):
             return self
@@ -120,7 +122,7 @@ class SideIndexes:
 
 
 def _rank_index(index: QueryIndex, ties: JudgedTies) -> QueryIndex:
-    """Return the index with ranks in place of the values that order its documents."""
+    """Replace the values that order the documents of a reference run by their ranks."""
     rank = np.empty(index.height)
     for first, end in index.blocks(_BLOCK):
         batch = index.select(np.arange(first, end))

@@ -55,7 +55,7 @@ class About:
     group: Ints
 
     def select(self, documents: Flags) -> tuple[About, Ints]:
-        """Select the flagged documents; also return their rows."""
+        """Return the subtopics of the flagged documents, and the indices of their rows."""
         kept = np.flatnonzero(documents)
         lengths = segment_lengths(self.starts, len(self.group))[kept]
         rows = ranges(self.starts[kept], lengths)
@@ -66,7 +66,7 @@ class About:
 def greedy(
     about: About, weights: Floats, alpha: float, deepest: int | None = None
 ) -> tuple[Ints, Ints]:
-    """Build the greedy ideal list of each query: repeatedly take the document of the largest gain.
+    """Build each query's ideal list greedily: repeatedly take the document of the largest gain.
 
     A document's gain is the sum over its subtopics. The gain of a subtopic is its weight at first,
     and is multiplied by 1 − α after each document about it.
@@ -133,7 +133,7 @@ def _scaled(about: About, weights: Floats) -> Floats:
 
 
 def _best(gain: Ints, query: Ints) -> Ints:
-    """Return, for each query, the first document with the largest gain."""
+    """Return, for each query, the index of the first document with the largest gain."""
     starts = segment_starts(query)
     largest = spread(np.maximum.reduceat(gain, starts), starts, len(gain))
     best = np.flatnonzero(gain == largest)
@@ -148,7 +148,7 @@ def _powers(base: float, last: int) -> Floats:
 
 
 class SubtopicFrame(RowsByRank):
-    """Hold the rows of the subtopic frame as flat arrays, by query, rank and subtopic."""
+    """Hold the subtopic frame, one row per judged document and subtopic, by query and rank."""
 
     columns = SUBTOPIC_FRAME
 
@@ -161,7 +161,11 @@ class SubtopicFrame(RowsByRank):
         settle: bool = False,
         deepest: int | None = None,
     ) -> None:
-        """Sort the rows; `settle`: see `needs_ids`; `deepest`: the last rank of ideal lists."""
+        """Sort the rows by query, rank and subtopic.
+
+        `settle` sorts unretrieved rows by id, too (see `needs_ids`). `deepest` is the last rank of
+        ideal lists.
+        """
         rows = part.subtopics
         assert rows is not None  # callers refuse judgments without subtopics
         self._part, self._rows, self._deepest = part, rows, deepest
@@ -197,7 +201,7 @@ class SubtopicFrame(RowsByRank):
         }
 
     def relevant(self, rel: float | None) -> Flags:
-        """Flag the rows that count as relevant."""
+        """Flag rows with a subtopic and a relevant grade: at least `rel`, or if None, above 0."""
         return super().relevant(rel) & (self.group != NO_SUBTOPIC)
 
     def _first(self, rel: float | None) -> Flags:
@@ -218,22 +222,22 @@ class SubtopicFrame(RowsByRank):
 
     @cached_property
     def _id_numbers(self) -> Ints:
-        """Return a number for each document; numbers sort as ids do."""
+        """Return, for each document, the place of its id among all ids in order."""
         return self._part.docs.rank("ordinal").to_numpy().astype(np.int64)
 
     def _by_group(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Reorder values from the order by subtopic to the order of the rows."""
+        """Put values that are ordered by query and subtopic into the order of the frame's rows."""
         back = np.empty_like(values)
         back[self._grouped] = values
         return back
 
     def _per_group(self, flags: Flags) -> Ints:
-        """Count the flagged rows of each subtopic; broadcast the count to all of its rows."""
+        """Return, for each row, the number of flagged rows with the same query and subtopic."""
         counts = np.add.reduceat(flags[self._grouped], self._begins, dtype=np.int64)
         return self._by_group(spread(counts, self._begins, len(self.code)))
 
     def _count(self, rel: float | None) -> Codes:
-        """Count the documents relevant to the subtopic down to each row, itself included."""
+        """Count, for each row, the documents relevant to its subtopic from the top to the row."""
         return self._by_group(running_count(self.relevant(rel)[self._grouped], self._begins))
 
     def _unsatisfied(self) -> Floats:
@@ -253,7 +257,7 @@ class SubtopicFrame(RowsByRank):
         return self._by_group(left)
 
     def _ideal(self, alpha: float, rel: float | None) -> tuple[pl.Series, pl.Series]:
-        """Return each row's rank in the greedy ideal list, and its count of subtopic predecessors.
+        """Return each row's ideal rank (greedy), and how many documents above are on its subtopic.
 
         The count is the number of documents above in the ideal list that are about the subtopic of
         the row. Both columns are null in rows that are not relevant.
@@ -275,7 +279,7 @@ class SubtopicFrame(RowsByRank):
         return self._ideals[alpha, rel]
 
     def _ideal_dcg(self, gain: Floats, k: int | None) -> Floats:
-        """Compute the DCG of each subtopic's documents by grade, down to k."""
+        """Compute, for each subtopic of a query, the DCG down to k of its documents by grade."""
         gain = np.where(self.group == NO_SUBTOPIC, 0.0, gain)
         instance = self._by_group(number_segments(self._begins, len(self.code)))
         order = sort_order(instance, grade_codes(self.grade))
@@ -288,7 +292,7 @@ class SubtopicFrame(RowsByRank):
 
 
 def needs_ids(columns: Collection[str]) -> bool:
-    """Return whether a column depends on the order of unretrieved rows by their ids."""
+    """Tell whether one of `columns` depends on unretrieved rows being sorted by document id."""
     dependent = {DOC, "ideal_rank", "ideal_above"}
     return not dependent.isdisjoint(SUBTOPIC_FRAME.without_parameters(columns))
 
