@@ -1,4 +1,4 @@
-"""Compare two rankings: expressions over the pair frame, one row per document of either.
+"""Define metrics that compare two rankings: expressions over the pair frame, a row per document.
 
 X_d is the number of documents in the top d of both rankings. Rank-biased overlap and similar
 metrics are sums over depths d. Correlations compare pairs of documents by their scores in both
@@ -39,7 +39,7 @@ RboTies: TypeAlias = Literal["broken", "w", "a", "b", "mean"]
 _DEPTH: Final = pl.col("depth")
 _LONGER: Final = pl.max_horizontal("n_a", "n_b")
 _SHORTER: Final = pl.min_horizontal("n_a", "n_b")
-# How columns over the ranks of both rankings, and over the ranks after their ends, treat ties.
+# How ties are treated down to the ends of the rankings (`_SEEN`) and beyond (`_UNSEEN`).
 _SEEN: Final = {"broken": None, "w": "w", "a": "a", "b": "b", "mean": "a"}
 _UNSEEN: Final = _SEEN | {"mean": None}
 
@@ -68,7 +68,7 @@ def rbo_weight(p: float, d: int, *, single: bool = False) -> float:
 
 
 def rbo_p(weight: float, d: int) -> float:
-    """Return the p for which RBO's top d ranks have a weight: the inverse of `rbo_weight`.
+    """Return the p with which RBO puts `weight` on the top d ranks: the inverse of `rbo_weight`.
 
     weight: the weight of the top d ranks, between 0 and 1.
     d: a depth, from 1.
@@ -92,7 +92,7 @@ def _in_common(k: pl.Expr | int | None) -> pl.Expr:
 
 
 def _depth_of(lengths: pl.Expr, k: int | None) -> pl.Expr:
-    """Return the lengths of rankings, at most k."""
+    """Return the lengths of rankings, or k where a ranking is longer."""
     return lengths if k is None else pl.min_horizontal(lengths, pl.lit(float(k)))
 
 
@@ -274,7 +274,7 @@ def _extrapolated(k: int | None, p: float, ties: RboTies) -> pl.Expr:
 
 @registered(higher_is_better=False)
 def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Compute rank-biased distance: 0 for identical rankings.
+    """Compute rank-biased distance, 1 minus rank-biased overlap: 0 for identical rankings.
 
     > 1 − rbo_ext
 
@@ -286,12 +286,12 @@ def rbd(*, p: float = 0.9, ties: RboTies = "broken") -> Value:
 
 
 def _in_common_at_end(ties: RboTies, k: int | None) -> pl.Expr:
-    """Return X_d at the end of both rankings, or at k; a tie group cut by k counts in part."""
+    """Return X_d at the end of both rankings, or at k; a tie group that k cuts counts in part."""
     return total(where(_end(k) == _DEPTH, _agreement(ties) * _DEPTH))
 
 
 def _tail(inside: pl.Expr, p: float) -> pl.Expr:
-    """Sum p^d / d over all depths except the ones inside."""
+    """Sum p^d / d over all depths d ≥ 1, except the depths of the rows that `inside` flags."""
     return -math.log1p(-p) - total(where(inside, power(p, _DEPTH) / _DEPTH))
 
 
@@ -314,7 +314,7 @@ def rbo_min(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 @registered(higher_is_better=False)
 def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -> Value:
-    """Compute the largest minus the least possible rank-biased overlap of continued lists.
+    """Compute the residual of rank-biased overlap: its largest minus its least possible value.
 
     > Webber et al. (2010), eq. 30: the largest rank-biased overlap less the least
 
@@ -340,30 +340,30 @@ def rbo_res(k: int | None = None, *, p: float = 0.9, ties: RboTies = "broken") -
 
 
 def _top(column: str, k: int | None) -> pl.Expr:
-    """Return a column that is computed from the top k of both rankings."""
+    """Return an expression for a column that is computed from the top k of both rankings."""
     return ColumnRequest(column, k=k).expr
 
 
 def _pairs(k: int | None) -> tuple[pl.Expr, pl.Expr, pl.Expr, pl.Expr]:
-    """Count the pairs that are concordant, discordant, tied only in b, and tied only in a."""
+    """Count document pairs: concordant, discordant, tied only in b, and tied only in a."""
     names = ("concordant", "discordant", "tied_in_b", "tied_in_a")
     concordant, discordant, tied_b, tied_a = (total(_top(name, k)) for name in names)
     return concordant, discordant, tied_b, tied_a
 
 
 def _compared(k: int | None) -> pl.Expr:
-    """Count the documents that both rankings have in their top k."""
+    """Count the documents that are compared: by default, those in the top k of both rankings."""
     return total(where(_top("compared", k)))
 
 
 def _share(above: pl.Expr, below: pl.Expr) -> pl.Expr:
-    """Divide; the result is undefined where the divisor is 0."""
+    """Divide two expressions; the result is undefined where the divisor is 0."""
     return Ratio(above, below, empty=None).expr
 
 
 @registered(synonyms=("kendall", "tau", "kendalltau"), bounds=(-1.0, 1.0))
 def kendall_tau(k: int | None = None, *, variant: Literal["b", "a", "c"] = "b") -> Value:
-    """Compute Kendall's τ: document pairs in the same order minus pairs in opposite order.
+    """Compute Kendall's τ: the share of pairs in the same order minus that in opposite order.
 
     > (C − D) / √(pairs untied in a · pairs untied in b); a: / n(n−1)/2; c: · 2m/(n²(m−1))
 
@@ -446,7 +446,7 @@ def pearson(k: int | None = None) -> Value:
 
 
 def _correlation(xy: pl.Expr, xx: pl.Expr, yy: pl.Expr) -> pl.Expr:
-    """Return the correlation from the sums of the products of deviations."""
+    """Compute a correlation from the sums of products of deviations: xy / √(xx · yy)."""
     return _share(xy, (xx * yy).sqrt()).clip(-1.0, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Measure which documents of the catalogue all lists together retrieve, and how often.
+"""Define metrics of which documents of the catalogue all lists together retrieve, and how often.
 
 x(d) is the number of lists that have document d in their top k; U is the number of lists that are
 not empty. These metrics are not averages over queries: they are computed from counts per document.
@@ -19,12 +19,12 @@ registered = partial(Registration, family="The catalogue", frame="documents")
 
 
 def counted(k: int | None) -> pl.Expr:
-    """Return x(d), the number of lists that have each document in their top k."""
+    """Return an expression for x(d), the number of lists that have document d in their top k."""
     return ColumnRequest("retrieved", k=k).expr
 
 
 def lists(k: int | None) -> pl.Expr:
-    """Return U, the number of lists that are not empty."""
+    """Return an expression for U, the number of lists that are not empty."""
     return ColumnRequest("lists", k=k).expr.first()
 
 
@@ -139,6 +139,6 @@ def _shares(amount: pl.Expr) -> pl.Expr:
 
 
 def _divergence(share: pl.Expr, reference: pl.Expr) -> pl.Expr:
-    """Sum p log2(p / q), where p is the share."""
+    """Sum p log2(p / q) over all rows, with `share` as p and `reference` as q."""
     # Shares of a sum of 0 are NaN, and polars orders NaN above all numbers.
     return pl.when(share > 0).then(share * (share / reference).log(2)).otherwise(0.0).sum()

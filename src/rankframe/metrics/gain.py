@@ -284,7 +284,7 @@ def rbp(
     max_grade: float | None = None,
     rel: float | None = None,
 ) -> Value:
-    """Compute rank-biased precision: the gain of a reader who goes on with probability p.
+    """Compute rank-biased precision: gain per document of a reader who goes on with probability p.
 
     > (1 − p) Σ over relevant i of p^(i − 1)
 

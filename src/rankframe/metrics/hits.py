@@ -304,7 +304,7 @@ def num_relevant_retrieved(*, rel: float | None = None) -> Value:
     synonyms=("num_nonrel_judged_ret",), bounds=(0.0, None), average="sum", higher_is_better=False
 )
 def num_nonrelevant_judged_retrieved(*, rel: float | None = None) -> Value:
-    """Count the retrieved documents with a non-relevant grade of at least 0.
+    """Count the retrieved documents with a non-relevant grade of at least 0, summed over queries.
 
     > judged non-relevant documents retrieved
 

@@ -49,7 +49,7 @@ _QUANTILE = re.compile(r"quantile\(\s*q\s*=\s*(?P<q>[^()]+)\)")
 
 @record
 class Facts:
-    """Hold what a metric declares about itself."""
+    """Hold the declared properties of a metric: family, frame, names, bounds, average and more."""
 
     _: KW_ONLY
     family: Family
@@ -62,7 +62,7 @@ class Facts:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     # the parameter that a number in the name sets: `ndcg@10`, `P_5`, `IPrec@0.1`
     number: str = "k"
-    # the share that a number behind a dot sets, where that is another one: ranx's `rbp.95`
+    # the parameter, a share, that digits after a dot set, if it is not `number`: ranx's `rbp.95`
     decimals: str | None = None
     # what other tools call a parameter
     parameter_synonyms: Mapping[str, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Definition(Facts):
         return registered_metric, (self.name,)  # functions are not pickled: look the name up
 
     def holds(self, condition: Condition, params: Mapping[str, Any]) -> bool:
-        """Tell whether a condition of this metric is met by these parameters."""
+        """Tell whether a condition of the metric is met by the parameters `params`."""
         if isinstance(condition, bool):
             return condition
         for name, value in condition.items():
@@ -143,7 +143,7 @@ class Definition(Facts):
         return dict(inspect.signature(self.build).parameters)
 
     def write_name(self, params: Mapping[str, Any]) -> str:
-        """Return the name that the parser reads as this metric with these parameters.
+        """Return the name that the parser reads as the metric with the parameters `params`.
 
         >>> REGISTRY["ndcg"].write_name({"k": 10, "gain": "exp2", "ideal": "all"})
         'ndcg(gain=exp2)@10'
@@ -159,7 +159,7 @@ class Definition(Facts):
 
     @functools.cached_property
     def level(self) -> str:
-        """Return the parameter that drops grades below a level: other tools' relevance level."""
+        """Return the parameter that other tools' relevance level sets: `min_grade` or `rel`."""
         return "min_grade" if "min_grade" in self.parameters else "rel"
 
     @functools.cached_property
@@ -172,12 +172,12 @@ REGISTRY: dict[str, Definition] = {}
 
 
 def registered_metric(name: str) -> Definition:
-    """Return the registered metric of a name."""
+    """Return the registered metric called `name`."""
     return REGISTRY[name]
 
 
 def names_over(frame: Frame) -> list[str]:
-    """List the metrics over a frame."""
+    """Return the names of the registered metrics over a frame."""
     return [name for name, definition in REGISTRY.items() if definition.frame == frame]
 
 
@@ -221,7 +221,7 @@ class Registration(Facts):
 
 
 def _written(value: Any) -> str:
-    """Write a parameter for the name of a metric: text has quotes only where it needs them."""
+    """Write a parameter's value for the name of a metric: text has quotes only if it needs them."""
     if isinstance(value, str):
         plain = value.isidentifier() and value.lower() not in ("true", "false", "none")
         return value if plain else repr(value)
@@ -229,7 +229,7 @@ def _written(value: Any) -> str:
 
 
 def _checked(key: str, value: Any, kind: Any) -> Any:
-    """Convert a value to the type of a parameter, or refuse it."""
+    """Convert the value of a metric's parameter to the parameter's type, or refuse it."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if is_number(value):
         if int in kinds and float(value).is_integer() and abs(value) <= _LARGEST:
@@ -303,14 +303,14 @@ class Metric:
     average: Average = "macro"
     definition: Definition | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    # of a metric of the user's, which has no definition; stored values have neither
+    # set for a user-defined metric, which has no definition; a stored metric has neither
     expression: pl.Expr | None = None
     lower_is_better: bool = False
     # with average="quantile": the share of queries with values below
     q: float | None = None
-    # the frame of a metric of the user's; None: the first frame that has its columns
+    # the frame of a user-defined metric; None: the first frame that has its columns
     looks_at: Frame | None = None
-    # of a gap between slices, which has neither definition nor expression
+    # set for a gap between slices, which has neither definition nor expression
     gap: Gap | None = None
 
     # Derived from the fields above, once.
@@ -374,7 +374,7 @@ class Metric:
         return Compiled({}, {}, self._columns(self.build()))
 
     def _columns(self, value: pl.Expr | Ratio) -> Expressions:
-        """Return expressions by the names of the columns with their values."""
+        """Return expressions by column: the metric's value and, for ratios of sums, both sums."""
         if not isinstance(value, Ratio):
             return {self.label: value.alias(self.label)}
         columns = {self.label: value.expr}
@@ -409,7 +409,7 @@ def read_average(text: object, label: str) -> tuple[Average, float | None]:
 
 
 def refuse_long_name(name: str) -> None:
-    """Refuse a name that is too long to be meant, before it is parsed."""
+    """Refuse the name of a metric if it is too long to be meant, before it is parsed."""
     if len(name) > LONGEST_NAME:
         raise MetricParameterError(
             f"the name of a metric has at most {LONGEST_NAME:,} characters, and this one "

@@ -34,7 +34,7 @@ Metrics: TypeAlias = MetricLike | Iterable[MetricLike]
 
 # Names that other tools have for a parameter, or for a value of a parameter.
 _PARAMETER_SYNONYMS = {"cutoff": "k", "gains": "gain"}
-# Their names of the level that drops lower grades, as ranx's `-l2` does.
+# What other tools call the relevance level, which drops lower grades as ranx's `-l2` does.
 _LEVELS = ("min_rel", "rel_lvl")
 _IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp2"}
 
@@ -65,7 +65,7 @@ _ITEM = re.compile(
 def resolve(
     metrics: Metrics, *frames: Frame, any_average: bool = False, inner: bool = True
 ) -> list[Metric]:
-    """Return metrics from names and expressions; each label may occur once.
+    """Return metrics from names and expressions; refuse a label that occurs twice.
 
     Args:
         metrics: names, expressions, and metrics that `rf.metric` defines.
@@ -215,7 +215,7 @@ def _label_of(expression: pl.Expr, name: str | None) -> str:
 
 
 def _without_alias(expression: pl.Expr) -> pl.Expr | None:
-    """Return the expression that `.alias` gave a name; None if nothing did."""
+    """Return the expression to which `.alias(…)` gave a name; None if there is no alias."""
     inputs = expression.meta.pop()
     with suppress(pl.exceptions.PolarsError):
         if len(inputs) == 1 and inputs[0].alias(expression.meta.output_name()).meta.eq(expression):
@@ -224,7 +224,7 @@ def _without_alias(expression: pl.Expr) -> pl.Expr | None:
 
 
 def _find_registered(expression: pl.Expr | None) -> Metric | None:
-    """Return the metric whose function returned an expression, which is named accordingly."""
+    """Return the registered metric that an expression is, found by its name; None if none is."""
     if expression is None:
         return None
     with suppress(RankframeError, ValueError, pl.exceptions.PolarsError):  # not a metric's name
@@ -296,7 +296,7 @@ def parse(text: str) -> Sequence[Metric]:
 
 
 def _parse_gap(inside: str, text: str) -> list[Metric]:
-    """Parse what stands in gap(…): return a gap for each metric that the name inside stands for.
+    """Parse the text inside `gap(…)`; return a gap for each metric that its first part names.
 
     >>> parse("gap(ndcg(gain=exp2)@10, by=group, kind=mean)")[0].gap.by
     'group'
@@ -341,7 +341,7 @@ def _parse_gap(inside: str, text: str) -> list[Metric]:
 
 
 def definition_of(name: str) -> Definition:
-    """Return the metric of a name, in any spelling; required parameters may be left out.
+    """Return the registered metric of a name in any spelling; parameters may be left out.
 
     >>> definition_of("diversity").name, definition_of("map_cut_10").name
     ('diversity', 'average_precision')
@@ -355,7 +355,7 @@ def definition_of(name: str) -> Definition:
 
 
 def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
-    """Find the metric of a name, and the parameters that the name sets; None if there is none."""
+    """Return the registered metric of a name, and the parameters that the name presets, or None."""
     key = base.strip().lower()
     for definition in REGISTRY.values():
         if key == definition.name or key in definition.synonyms or key in definition.presets:
@@ -364,7 +364,7 @@ def _lookup(base: str) -> tuple[Definition | None, dict[str, Any]]:
 
 
 def _metric(label: str, definition: Definition, params: dict[str, Any], text: str) -> Metric:
-    """Return a metric with these parameters; refuse unknown, missing and invalid ones.
+    """Make a `Metric` with the parameters `params`; refuse unknown, missing and invalid ones.
 
     `text`: the whole name, as errors quote it.
     """
@@ -395,7 +395,7 @@ def _metric(label: str, definition: Definition, params: dict[str, Any], text: st
 
 
 def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]:
-    """Parse the parameters in brackets; names that other tools use become the metric's own."""
+    """Parse a metric's parameters in brackets; names of other tools become the metric's own."""
     params: dict[str, Any] = {}
     synonyms = _PARAMETER_SYNONYMS | dict.fromkeys(_LEVELS, definition.level)
     synonyms |= definition.parameter_synonyms
@@ -423,7 +423,7 @@ def _parameters(text: str, definition: Definition, whole: str) -> dict[str, Any]
 
 
 def split_parameters(text: str) -> list[str]:
-    """Split at commas that are not inside brackets, braces or quotes."""
+    """Split text at commas that are not inside brackets, braces or quotes."""
     return [item.strip() for item in _ITEM.findall(text) if item.strip()]
 
 
@@ -447,7 +447,7 @@ def _number(digits: str, text: str) -> float | int:
 
 
 def _suggest(base: str, text: str) -> Sequence[str]:
-    """Return the text with the known names that are most like the unknown name in it."""
+    """Return `text` with its unknown name replaced by each of the most similar known names."""
     canonical = [*REGISTRY, *(name for d in REGISTRY.values() for name in d.other_names)]
     suffixed = _SUFFIXED.fullmatch(base)
     looked_up = suffixed["name"] if suffixed else base

@@ -118,7 +118,7 @@ def bpref(*, rel: float | None = None) -> Value:
 
 @registered()
 def infap(*, rel: float | None = None) -> Value:
-    """Infer average precision from a judged sample of the pool.
+    """Infer average precision where only a sample of the pooled documents is judged.
 
     > (1/R) Σ over relevant i of 1/i + (pooled above / i)·(rel + ε)/(rel + non + 2ε)
 

@@ -32,7 +32,7 @@ _collected: ContextVar[Parts | None] = ContextVar("parts", default=None)
 
 @contextmanager
 def collecting() -> Iterator[Parts]:
-    """Let metric functions return expressions over parts, and collect the parts in a dict."""
+    """Let metrics share sums: inside the block, each sum becomes a named entry of a dict."""
     parts: Parts = {}
     token = _collected.set(parts)
     try:
@@ -42,22 +42,22 @@ def collecting() -> Iterator[Parts]:
 
 
 def total(rows: pl.Expr) -> pl.Expr:
-    """Sum a value over the query's judgments."""
+    """Sum the expression `rows` over each query's judgments."""
     return _reduce(rows.cast(pl.Float64), "sum")
 
 
 def largest(rows: pl.Expr) -> pl.Expr:
-    """Return the largest value over the query's judgments."""
+    """Return the largest value of the expression `rows` over each query's judgments."""
     return _reduce(rows.cast(pl.Float64), "max")
 
 
 def of_query(column: str) -> pl.Expr:
-    """Return a column that has one value per query, such as `retrieved`."""
+    """Return, for each query, the value of a column that has one value per query."""
     return _reduce(pl.col(column).cast(pl.Float64), "first")
 
 
 def _reduce(rows: pl.Expr, how: Reduction) -> pl.Expr:
-    """Reduce a value per judgment to one per query; while parts are collected, name it as one."""
+    """Reduce a value per judgment to one per query or, inside `collecting()`, to a named sum."""
     parts = _collected.get()
     if parts is None:
         return {"sum": rows.sum, "max": rows.max, "first": rows.first}[how]()
@@ -78,7 +78,7 @@ class Ratio:
 
     @property
     def expr(self) -> pl.Expr:
-        """Return the value for one query."""
+        """Return the ratio as one expression, with the value `empty` where the denominator is 0."""
         return (
             pl.when(self.denominator != 0)
             .then(self.numerator / self.denominator)
@@ -87,7 +87,7 @@ class Ratio:
 
 
 def where(condition: pl.Expr, value: pl.Expr | float = 1.0) -> pl.Expr:
-    """Return a value on rows where a condition holds, 0 elsewhere (also where it is null)."""
+    """Return `value` on rows where `condition` holds, 0 elsewhere (also where it is null)."""
     return pl.when(condition).then(value).otherwise(0.0)
 
 
@@ -96,22 +96,22 @@ Value: TypeAlias = pl.Expr | Ratio
 
 
 def relevant(rel: float | None) -> pl.Expr:
-    """Tell which rows have a grade that counts as relevant."""
+    """Tell which rows are relevant: by a grade of at least `rel` or, if None, as the frame says."""
     return pl.col("relevant") if rel is None else pl.col(RELEVANCE) >= rel
 
 
 def within(k: int | None, rank: str = RANK) -> pl.Expr:
-    """Tell which rows have a rank in the top k (any rank without k)."""
+    """Tell which rows have a rank in the top k or, if k is None, any rank."""
     return pl.col(rank).is_not_null() if k is None else pl.col(rank) <= k
 
 
 def found(rel: float | None) -> pl.Expr:
-    """Return for each row the relevant documents at or above its rank."""
+    """Return, for each row, the number of relevant documents at or above its rank."""
     return ColumnRequest("found", rel=rel).expr
 
 
 def sum_hits(k: int | None, rel: float | None, value: pl.Expr | float = 1.0) -> pl.Expr:
-    """Sum a value over the relevant documents in the top k; without one, count them: found(k)."""
+    """Sum `value` over the relevant documents in the top k; by default, count these documents."""
     return total(where(relevant(rel) & within(k), value))
 
 
@@ -121,7 +121,7 @@ def relevant_count(rel: float | None) -> pl.Expr:
 
 
 def retrieved() -> pl.Expr:
-    """Return how many documents the run returned: n."""
+    """Return n, the number of documents that the run returned for each query."""
     return of_query("retrieved")
 
 
@@ -131,12 +131,12 @@ def depth(k: int | None) -> pl.Expr:
 
 
 def length(k: int | None) -> pl.Expr:
-    """Return k, to divide a query's value by; without k, the documents the run returned."""
+    """Return a divisor of each query's value: k or, if k is None, the number of documents."""
     return retrieved() if k is None else constant(k)
 
 
 def constant(value: float, column: str = "retrieved") -> pl.Expr:
-    """Return a number to divide a query's value by.
+    """Return `value` as a column, by which polars divides each query's value exactly.
 
     Polars divides by a literal by multiplying by its reciprocal: 3 / 10 becomes
     0.30000000000000004. A column divides exactly; `column` is any one of the frame without nulls.
@@ -145,17 +145,17 @@ def constant(value: float, column: str = "retrieved") -> pl.Expr:
 
 
 def row_constant(value: float) -> pl.Expr:
-    """Return a number to divide a value per judgment by: see `constant`."""
+    """Return `value` as a column, by which polars divides each judgment's value exactly."""
     return pl.col(RELEVANCE) * 0 + value
 
 
 def largest_grade(max_grade: float | None) -> pl.Expr:
-    """Return the largest grade in the judgments, unless it is given, for each judgment."""
+    """Return, for each judgment, `max_grade` or, if it is None, the largest grade of all."""
     return pl.col("max_grade") if max_grade is None else row_constant(max_grade)
 
 
 def power(base: float, exponent: pl.Expr) -> pl.Expr:
-    """Raise a number to the power of a column, with bits that do not depend on its length.
+    """Raise a number to the power of a column, with the same bits for a column of any length.
 
     The last bit of polars' `pow` differs in columns of a few rows. Whole powers of 2 are exact.
     """
@@ -172,7 +172,7 @@ LARGEST: Final = 1e100
 def check_between(
     name: str, value: float, low: float, high: float, *, closed: bool = False
 ) -> None:
-    """Refuse a parameter outside an interval."""
+    """Refuse a parameter that is not between `low` and `high`."""
     if not is_number(value):
         raise MetricParameterError(f"{name} must be a number, not {shown(value)}.")
     if low < value < high or (closed and value in (low, high)):

@@ -31,27 +31,27 @@ _WORTH: Final = 1.0 / (pl.col(RANK) + 1).log(2)
 
 
 def within(k: int | None) -> pl.Expr:
-    """Tell which rows are in the top k; without k, all are."""
+    """Tell which rows have a rank in the top k; all rows do if k is None."""
     return pl.col(RANK) >= 1 if k is None else pl.col(RANK) <= k
 
 
 def among(k: int | None, value: pl.Expr | float = 1.0) -> pl.Expr:
-    """Sum a value over the top k."""
+    """Sum `value` over the retrieved documents in the top k."""
     return total(where(within(k), value))
 
 
 def mean_of(k: int | None, value: pl.Expr) -> Ratio:
-    """Average a value over the documents retrieved; the mean of no documents is undefined."""
+    """Average `value` over the retrieved documents in the top k; undefined if there are none."""
     return Ratio(among(k, value), among(k), empty=None)
 
 
 def surprise(*, count: str = "popularity", among_all: str = "train_queries") -> pl.Expr:
-    """Return −log2 of the share of queries that have the document, at least of one query."""
+    """Return −log2 of each document's share of the queries in `train`, counting at least one."""
     return -(pl.col(count).clip(lower_bound=1) / pl.col(among_all)).log(2)
 
 
 def places(k: int | None) -> pl.Expr:
-    """Return k, to divide a query's value by; without k, the number of documents retrieved."""
+    """Return a divisor of each query's value: k or, if k is None, the number of documents."""
     return among(None) if k is None else constant(k)
 
 
@@ -86,7 +86,7 @@ def novelty(k: int | None = None, *, normalised: bool = False) -> Value:
     higher_is_better=False,
 )
 def popularity(k: int | None = None) -> Value:
-    """Average the number of queries in `train` that have the retrieved documents (ARP).
+    """Average the popularity of retrieved documents: how many queries of `train` have each (ARP).
 
     > mean over the retrieved of u(d)
 

@@ -42,7 +42,7 @@ Norm = Literal["most", "none"]
 
 
 def _relevant(rel: float | None) -> pl.Expr:
-    """Tell which rows have a document that is relevant to the subtopic."""
+    """Tell which rows have a document that is relevant to the subtopic of the row."""
     return ColumnRequest("relevant", rel=rel).expr
 
 
@@ -76,7 +76,9 @@ def _novel(
     *,
     ideal: bool = False,
 ) -> pl.Expr:
-    """Sum w_j·rel_j(i)·(1 − α)^c_j(i) ÷ the discount of i over all j and i ≤ k.
+    """Sum the gains of all subtopics over the top k, discounted by rank and by repetition.
+
+    The sum is of w_j·rel_j(i)·(1 − α)^c_j(i) ÷ the discount of rank i, over all j and i ≤ k.
 
     `ideal`: sum over the ideal list instead of the run.
     """
@@ -93,13 +95,13 @@ def _novel(
 def _share_of_ideal(
     k: int | None, alpha: float, rel: float | None, discount: Callable[[pl.Expr], pl.Expr]
 ) -> Ratio:
-    """Divide the sum of `_novel` by its value for the ideal list."""
+    """Divide the discounted gain of all subtopics by its value for the ideal list."""
     novel = partial(_novel, k, alpha, rel, discount)
     return Ratio(novel(), novel(ideal=True))
 
 
 def _logarithm(place: pl.Expr) -> pl.Expr:
-    """Return the discount of a rank in discounted cumulative gain."""
+    """Return log2(rank + 1), the discount of discounted cumulative gain."""
     return (place + 1).log(2)
 
 
@@ -110,7 +112,7 @@ def _patience(beta: float) -> Callable[[pl.Expr], pl.Expr]:
 
 
 def _most(k: int | None, alpha: float, kind: Literal["log", "rank"]) -> float:
-    """Return the gain of one subtopic down to k, if all documents are relevant to it."""
+    """Return the discounted gain of one subtopic down to k if all documents are relevant to it."""
     # Ranks whose gain is less than 2^-60 of the first rank's are lost in rounding.
     deepest = k if alpha in (0, 1) else int(np.ceil(-42 / np.log1p(-alpha)))
     if alpha == 1:
@@ -283,7 +285,7 @@ def ndcg_ia(k: int | None = None, *, gain: Literal["linear", "exp2"] = "linear")
 
 @registered(synonyms=("strec", "s-recall", "subtopic-recall", "i-rec"))
 def subtopic_recall(k: int | None = None, *, rel: float | None = None) -> Value:
-    """Compute the share of the subtopics with a relevant document in the top k.
+    """Compute the share of the subtopics that have a relevant document in the top k.
 
     > subtopics with a relevant document in the top k ÷ J
 

@@ -1,4 +1,4 @@
-"""Define trec_eval's experimental metrics as trec_eval does."""
+"""Define trec_eval's experimental metrics, with the same values as in trec_eval."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _grade() -> pl.Expr:
 
 
 def _dcg_so_far() -> pl.Expr:
-    """Return the DCG down to the rank of each row, and of the whole list on unretrieved rows."""
+    """Return the DCG down to each row's rank; unretrieved rows get that of the whole list."""
     return where(within(None), discounted(_grade(), RANK)).cum_sum()
 
 
@@ -52,13 +52,13 @@ def _ideal_dcg_by_rank() -> pl.Expr:
 
 
 def _at(values: pl.Expr, place: pl.Expr) -> pl.Expr:
-    """Return the value at a place counted from 1, or the last value if there are fewer."""
+    """Return the value at the position `place`, from 1, or the last value if there are fewer."""
     return values.gather(pl.min_horizontal(place, pl.len().cast(pl.Int64)) - 1)
 
 
 @registered()
 def ndcg_rel() -> Value:
-    """Average the nDCG at the rank of each document with a gain.
+    """Average the nDCG at the rank of each document with a grade above 0.
 
     > mean over relevant documents of nDCG at the rank of the document
 
@@ -103,7 +103,7 @@ def rndcg() -> Value:
 
 @registered(synonyms=("bing",))
 def bin_g(*, rel: float | None = None) -> Value:
-    """Sum relevant documents, each discounted by the number of non-relevant documents above it.
+    """Average 1 / log2(2 + the number of non-relevant documents above) over relevant documents.
 
     > (1/R) Σ over relevant of 1 / log2(2 + non-relevant above)
 
@@ -118,7 +118,7 @@ def bin_g(*, rel: float | None = None) -> Value:
 
 @registered(synonyms=("g",))
 def g_measure() -> Value:
-    """Sum gains, each discounted by how much more a perfect list would have gained down to there.
+    """Sum gains, discounted by how far the list is behind a perfect one, as a share of all gains.
 
     > Σ g_i / log2(2 + Σ_{j≤i} max(ideal_j, 1) − Σ_{j≤i} g_j) ÷ Σ ideal
 
@@ -145,7 +145,7 @@ def utility(
     collection: int | None = None,
     rel: float | None = None,
 ) -> Value:
-    """Sum the prices a, b, c and d of hits, false alarms, misses and correct rejections.
+    """Sum prices over documents: of hits (a), false alarms (b), misses (c), correct rejections (d).
 
     > a·r + b·(n − r) + c·(R − r) + d·(C + r − n − R), r = found(n)
 
@@ -222,5 +222,5 @@ def trec_unj(k: int | None = None) -> Value:
 
 
 def _judged() -> pl.Expr:
-    """Tell which rows are judged: a negative grade means "in the pool, but not judged"."""
+    """Tell which rows are judged; a negative grade means "in the pool, but not judged"."""
     return pl.col(RELEVANCE) >= 0
