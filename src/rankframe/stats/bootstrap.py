@@ -80,7 +80,7 @@ def mix_bits(numbers: Hashes) -> Hashes:
 
 @record
 class BootstrapBuckets:
-    """Accumulate sums of values over buckets of queries; sums of different queries merge."""
+    """Hold sums over buckets of queries; sums over different queries merge."""
 
     # the number of trailing bits of a hash that are ignored
     shift: int
@@ -117,7 +117,7 @@ class BootstrapBuckets:
         return cls(shift or 0, keys, whole)._coarsened(limit)
 
     def merge(self, other: BootstrapBuckets, limit: int = MOST_BUCKETS) -> BootstrapBuckets:
-        """Return the merged sums of these and other queries."""
+        """Return the sums over the queries of both `self` and `other`."""
         shift = max(self.shift, other.shift)
         keys = [side.keys >> np.uint64(shift - side.shift) for side in (self, other)]
         if np.array_equal(keys[0], keys[1]):
@@ -131,31 +131,31 @@ class BootstrapBuckets:
         return BootstrapBuckets(shift, merged, sums)._coarsened(limit)
 
     def only(self, names: Collection[str]) -> BootstrapBuckets:
-        """Keep only the sums of these values."""
+        """Drop all sums except those of the values that `names` lists."""
         kept = {*names, _QUERIES[0]}
         return replace(self, sums={key: part for key, part in self.sums.items() if key[0] in kept})
 
     def values(self, name: str) -> Floats:
-        """Return the sum of a value over each bucket."""
+        """Return, for each bucket, the sum of the value called `name`."""
         zeros = np.zeros(len(self.keys))
         return self.sums.get((name, 0), zeros) / _FINE + self.sums.get((name, 1), zeros)
 
     @property
     def counts(self) -> Floats:
-        """Return the number of queries of each bucket."""
+        """Return, for each bucket, the number of queries."""
         return self.sums[_QUERIES].astype(np.float64)
 
     @property
     def origins(self) -> Hashes:
-        """Return, for each bucket, the hash that seeds its draws."""
+        """Return, for each bucket, the hash that seeds its random draws."""
         return self.keys << np.uint64(self.shift)
 
     def _sum(self, key: tuple[str, int]) -> Ints:
-        """Return the sums of a value in each bucket; an absent value has sums of 0."""
+        """Return, for each bucket, the sum under `key` (name and unit); 0 if there is none."""
         return self.sums[key] if key in self.sums else np.zeros(len(self.keys), np.int64)
 
     def _coarsened(self, limit: int) -> BootstrapBuckets:
-        """Drop trailing bits of the keys until at most `limit` keys differ; merge equal keys.
+        """Merge buckets: drop trailing bits of the keys until at most `limit` keys differ.
 
         The number of dropped bits depends only on the queries.
         """
@@ -173,7 +173,7 @@ class BootstrapBuckets:
 
 
 def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
-    """Return how many trailing bits of hashes to drop, found without sorting the hashes.
+    """Return how many trailing bits of hashes to drop for at most `limit` buckets, or None.
 
     Keeping one more bit would make more than `limit` buckets. Returns None if there are few
     queries, or too many: the caller then sorts.
@@ -187,7 +187,7 @@ def _shift_of_many(hashes: Hashes, limit: int) -> int | None:
 
 
 def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
-    """Convert numbers to multiples of 2^-40; numbers above 1 have their whole parts separately."""
+    """Split numbers into integers: multiples of 2^-40 and, if any number exceeds 1, whole parts."""
     if len(numbers) and (np.abs(numbers).max(initial=0) <= 1):
         return np.rint(numbers * _FINE).astype(np.int64), None
     with np.errstate(invalid="ignore"):
@@ -197,7 +197,7 @@ def _as_whole(numbers: Floats) -> tuple[Ints, Ints | None]:
 
 
 def can_resample(numbers: Floats) -> bool:
-    """Tell whether buckets can hold all numbers: finite ones that are not too large."""
+    """Tell whether all numbers are finite and small enough for the sums of buckets."""
     return bool((np.abs(numbers) < _LARGEST).all())  # false for NaN
 
 
@@ -210,7 +210,7 @@ class QueryBuckets:
         self._bucket = np.searchsorted(buckets.keys, hashes >> np.uint64(buckets.shift))
 
     def sums(self, columns: Sequence[Floats]) -> Floats:
-        """Sum columns with one number per query over each bucket; return buckets × columns."""
+        """Sum columns, with one number per query, over each bucket; return buckets × columns."""
         count = len(self.origins)
         return np.column_stack(
             [
@@ -223,7 +223,7 @@ class QueryBuckets:
 def bootstrap_ratios(
     origins: Hashes, ratios: Sequence[tuple[Floats, Floats]], *, replicates: int, seed: int
 ) -> Floats:
-    """Return the ratio Σ above / Σ below in every replicate: replicates × ratios.
+    """Return ratios of sums over queries in every bootstrap replicate: replicates × ratios.
 
     A replicate draws the same queries for all ratios, so that differences of ratios are paired. A
     ratio is NaN if its denominator is 0.
@@ -258,7 +258,7 @@ def weighted_sums(
     replicates: int,
     seed: int,
 ) -> Floats:
-    """Sum columns over buckets, weighted by the random weights of the buckets in each replicate.
+    """Sum columns over buckets in each replicate, weighted by random weights of the buckets.
 
     `columns` is buckets × columns; the result is replicates × columns. In a replicate, a bucket has
     the same weight in all columns. The callback `draw_weights(origins, replicates, seed)` returns

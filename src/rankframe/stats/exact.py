@@ -28,7 +28,7 @@ _AT_ONCE = 1 << 14  # numbers that stay in the processor's cache
 
 @record
 class Exact:
-    """Hold an exact sum: a multiple of 2^-1126, and the sum of infinite and NaN values."""
+    """Hold an exact sum of floats: a multiple of 2^-1126, and the sum of infinities and NaN."""
 
     total: int = 0
     unbounded: float = 0.0
@@ -41,12 +41,12 @@ class Exact:
 
     @classmethod
     def from_integer(cls, number: int) -> Exact:
-        """Convert a whole number."""
+        """Convert an integer to an exact sum."""
         return cls(number << _SCALE_BITS)
 
     @property
     def fraction(self) -> Fraction | None:
-        """Return the sum without rounding, or None if it is not finite."""
+        """Return the exact sum as a Fraction, or None if it is not finite."""
         return None if self.unbounded != 0 else Fraction(self.total, 1 << _SCALE_BITS)
 
     def __float__(self) -> float:
@@ -77,7 +77,7 @@ def deviation(count: int, total: Exact, squares: Exact) -> float | None:
 
 
 def exact_sum(numbers: Floats) -> Exact:
-    """Add up floats.
+    """Add up floats without rounding.
 
     >>> float(exact_sum(np.array([1e100, 1.0, -1e100])))
     1.0
@@ -93,7 +93,9 @@ def exact_sum(numbers: Floats) -> Exact:
 
 
 def exact_sums(numbers: Floats, starts: Ints) -> list[Exact]:
-    """Add up each segment of the floats, from one start to the next; no segment is empty.
+    """Add up each segment of floats without rounding; a segment ends where the next one starts.
+
+    No segment is empty.
 
     >>> [float(total) for total in exact_sums(np.array([0.5, 0.25, 4.0]), np.array([0, 2]))]
     [0.75, 4.0]
@@ -107,7 +109,9 @@ def exact_sums(numbers: Floats, starts: Ints) -> list[Exact]:
 
 
 def exact_moments(columns: Sequence[Floats]) -> list[tuple[Exact, Exact]]:
-    """Add up the floats of each column, and their squares; all columns have the same length.
+    """Add up the floats of each column, and their squares, without rounding.
+
+    All columns have the same length.
 
     >>> [(float(total), float(square)) for total, square in exact_moments([np.array([0.5, 0.25])])]
     [(0.75, 0.3125)]
@@ -142,7 +146,7 @@ def _halved(numbers: Floats) -> tuple[Floats, Floats]:
 
 
 def _moments_of_shares(columns: Floats) -> list[tuple[Exact, Exact] | None]:
-    """Sum numbers in [0, 1], one column per row of the array, and their squares, digit by digit.
+    """Sum each row of numbers in [0, 1], and the squares of the numbers, digit by digit.
 
     Sums of digits, and of products of two digits, are whole numbers that floats hold exactly.
     Returns None for a column with a number that is not in [0, 1], or has too many digits.
@@ -173,7 +177,7 @@ def _moments_of_shares(columns: Floats) -> list[tuple[Exact, Exact] | None]:
 
 
 def _from_digits(digits: Iterable[float]) -> int:
-    """Return the number with the given digits, most significant first."""
+    """Return the whole number with the given digits of 20 bits, most significant first."""
     number = 0
     for digit in digits:
         number = (number << _DIGIT_BITS) + int(digit)

@@ -22,7 +22,7 @@ _ROUNDING = 1e-12  # relative to the means: an error below this is due to roundi
 
 
 def gap_between(means: Floats, kind: GapKind) -> Floats:
-    """Return how far means are apart, along the last axis: their range, or the mean of all pairs.
+    """Return how far means (last axis) are apart: their range, or the mean difference of pairs.
 
     >>> means = np.array([1.0, 4.0, 2.0])
     >>> float(gap_between(means, "range")), float(gap_between(means, "mean"))
@@ -78,7 +78,7 @@ def gap_weights(means: Floats, kind: GapKind) -> Floats:
 
 @record
 class GapChange:
-    """Hold the difference of two gaps over the same queries, in every plausible order of slices.
+    """Hold the difference of two systems' gaps between slices, in every plausible slice order.
 
     For a fixed order of the slices by their means, a gap is a weighted sum of means, and the
     difference of two gaps has an ordinary standard error of paired values. But the order (which
@@ -98,7 +98,7 @@ class GapChange:
 
     @property
     def value(self) -> float:
-        """Return the measured difference."""
+        """Return the measured difference of the two gaps."""
         return float(self.values[0])
 
     @property
@@ -107,16 +107,16 @@ class GapChange:
         return bool(self.errors[0] > 0 or not self.values.any())
 
     def interval(self, confidence: float) -> Bounds | None:
-        """Return the interval, or None if the values do not vary."""
+        """Return the interval of the difference, or None if the values do not vary."""
         chance = (1 + confidence) / 2
         return (self.least(chance), self.most(chance)) if self.known else None
 
     def least(self, chance: float) -> float:
-        """Return the lower confidence bound: `chance` is the one-sided confidence level."""
+        """Return the lower bound of the difference; `chance`: the one-sided confidence level."""
         return _beyond(self._lowered - t_quantile(chance, self.freedom) * self.errors)
 
     def most(self, chance: float) -> float:
-        """Return the upper confidence bound: `chance` is the one-sided confidence level."""
+        """Return the upper bound of the difference; `chance`: the one-sided confidence level."""
         return -_beyond(-self._raised - t_quantile(chance, self.freedom) * self.errors)
 
     def p_value(self) -> float | None:
@@ -135,16 +135,16 @@ class GapChange:
 
     @property
     def _lowered(self) -> Floats:
-        """Return the values minus the bias, if the bias is positive; else the values."""
+        """Return the differences, less their bias if the bias is positive."""
         return self.values - max(self.bias, 0.0)
 
     @property
     def _raised(self) -> Floats:
-        """Return the values minus the bias, if the bias is negative; else the values."""
+        """Return the differences, less their bias if the bias is negative."""
         return self.values - min(self.bias, 0.0)
 
     def _chance(self, apart: Floats, at_zero: float) -> float:
-        """Return the one-sided p value of a distance above 0, over all but a few slice orders.
+        """Return the one-sided p value of a distance from 0, over all but a few slice orders.
 
         `apart` is the distance in each order. `at_zero` is the t score of a distance of 0 whose
         error is 0.
@@ -158,7 +158,7 @@ class GapChange:
 
 
 def too_many(slices: int, kind: GapKind) -> str:
-    """Return why a difference of gaps over this number of slices is not tested; "" if tested."""
+    """Return why gaps over this many slices are not tested for a difference, or "" if they are."""
     limit = _MOST_SLICES[kind]
     if slices <= limit:
         return ""
@@ -183,7 +183,7 @@ def gap_change(
     *,
     relative: float | None = None,
 ) -> GapChange | None:
-    """Subtract the first of two gaps from the second.
+    """Compute the difference of two systems' gaps between slices: the second less the first.
 
     Returns None if errors cannot be estimated, if there are too many slices, or if `relative` is
     set and the first gap is not above 0.
@@ -211,7 +211,7 @@ def gap_change(
     slack = _ROUNDING * float(np.abs(means).max())
 
     def change(values: Floats, first: Floats | float, second: Floats | float) -> GapChange:
-        """Return a change; `first` and `second` are the derivatives of `values` by the two gaps."""
+        """Return the `GapChange` of `values`, with their derivatives by both gaps."""
         a, b = first * weights[0], second * weights[1]
         squares = (
             a**2 * covariances[:, 0, 0]

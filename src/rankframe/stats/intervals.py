@@ -78,7 +78,7 @@ _ROUNDING = 1e-11  # more than the rounding error of resampled values
 
 
 def finish_average(average: Average, ratio: Floats, queries: int) -> Floats:
-    """Turn Σ above / Σ below into the average of a metric."""
+    """Turn ratios of sums over queries into averages: sums, geometric means, or the ratios."""
     if average == "geometric":
         return np.exp(ratio)
     return ratio * queries if average == "sum" else ratio
@@ -128,7 +128,7 @@ def widened_tail(queries: int, confidence: float) -> float:
 
 
 def around(value: float | None, bounds: Bounds | None) -> tuple[float | None, float | None]:
-    """Return the bounds, moved to include the value if only rounding excludes it."""
+    """Return the bounds of an interval, moved to include `value` if only rounding excludes it."""
     if value is None or bounds is None:
         return None, None
     low, high = bounds
@@ -166,11 +166,11 @@ class OrderedValues:
 
     @classmethod
     def from_values(cls, values: Floats) -> OrderedValues:
-        """Count the distinct values."""
+        """Make an accumulator of the distinct values in an array, with their counts."""
         return cls((np.unique(values + 0.0, return_counts=True),))  # -0.0 is 0.0
 
     def merge(self, other: OrderedValues) -> OrderedValues:
-        """Return the values of these and of other queries."""
+        """Return an accumulator of the values in both `self` and `other`."""
         return OrderedValues(self.parts + other.parts)
 
     @cached_property
@@ -187,7 +187,7 @@ class OrderedValues:
         return int(self._sorted[1][-1]) if len(self._sorted[1]) else 0
 
     def place(self, place: int) -> float:
-        """Return the order statistic at a place: 1 is the smallest value."""
+        """Return the value at a place in ascending order: place 1 has the smallest value."""
         values, upto = self._sorted
         return float(values[np.searchsorted(upto, place)])
 

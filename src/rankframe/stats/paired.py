@@ -20,7 +20,7 @@ _ROUNDING = 1e-12  # more than the relative rounding error of a value
 
 @record
 class PairedValues:
-    """Hold a metric of several systems over the same queries, as the parts of its average.
+    """Hold a metric's values by system and query, with numerators and denominators of averages.
 
     The average of system i is Σ above[i] / Σ below[i]. In this form, weighted means and ratios of
     sums can be tested like plain means.
@@ -38,7 +38,7 @@ class PairedValues:
 
     @cached_property
     def totals(self) -> list[tuple[Exact, Exact]]:
-        """Return Σ above and Σ below of each system."""
+        """Return, for each system, the exact sums of numerators and denominators."""
         return [
             (exact_sum(above), exact_sum(below))
             for above, below in zip(self.above, self.below, strict=True)
@@ -54,7 +54,7 @@ class PairedValues:
 
     @cached_property
     def common(self) -> bool:
-        """Tell whether all systems have the same denominators."""
+        """Tell whether all systems have the same denominators for every query."""
         return bool((self.below == self.below[0]).all())
 
     def contributions(self, system: int) -> Floats:
@@ -87,7 +87,7 @@ def estimate_difference_error(
 
 
 def estimate_mean_error(deviations: Floats) -> float:
-    """Return the standard error of a mean from the deviations of its queries."""
+    """Return the standard error of a mean from the deviations of all values from it."""
     n = len(deviations)
     return math.sqrt(float(exact_sum(deviations**2)) / (n * (n - 1)))
 

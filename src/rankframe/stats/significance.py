@@ -106,7 +106,7 @@ _BUCKETS_AT_ONCE = 256  # buckets whose draws fit in the cache
 
 @record
 class Draws:
-    """Describe the random permutations of a test: the hashes of its queries, and a seed."""
+    """Describe the random permutations of a test: hashes of its queries, number, and seed."""
 
     hashes: Hashes
     permutations: int = 10_000
@@ -124,7 +124,7 @@ TestFunction: TypeAlias = Callable[[Sequence[PairedValues], Sequence[Pair], Draw
 
 @record
 class SignificanceTest:
-    """Describe a paired test between systems."""
+    """Describe a paired test between systems: its function, hypothesis and requirements."""
 
     p_values: TestFunction
     # the null hypothesis, and whether it is about the reported means
@@ -139,7 +139,7 @@ class SignificanceTest:
 
 
 def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> TestFunction:
-    """Turn a test of one metric and one pair, without permutations, into a `TestFunction`."""
+    """Turn a function that tests one metric and one pair of systems into a `TestFunction`."""
 
     @wraps(function)
     def p_values(metrics: Sequence[PairedValues], pairs: Sequence[Pair], _draws: Draws) -> PValues:
@@ -149,7 +149,7 @@ def each_pair(function: Callable[[PairedValues, int, int], float | None]) -> Tes
 
 
 def t(paired: PairedValues, baseline: int, system: int) -> float | None:
-    """Compute Student's paired t test of any kind of average, from its standard error.
+    """Return the p value of Student's paired t test, for any kind of average.
 
     If the differences do not vary, there is no error: the result is the sign test's p value.
     """
@@ -176,7 +176,7 @@ def two_sided(statistic: float, freedom: int) -> float:
 
 
 def wilcoxon(paired: PairedValues, baseline: int, system: int) -> float | None:
-    """Compute Wilcoxon's signed rank test by scipy; queries without a difference are left out."""
+    """Return the p value of Wilcoxon's signed rank test; differences of 0 are left out."""
     from scipy import stats  # noqa: PLC0415
 
     apart = ranked_differences(paired.values[system], paired.values[baseline])
@@ -189,7 +189,7 @@ def wilcoxon(paired: PairedValues, baseline: int, system: int) -> float | None:
 
 
 def sign(paired: PairedValues, baseline: int, system: int) -> float:
-    """Compute the sign test by scipy; queries without a difference are left out."""
+    """Return the p value of the sign test; differences of 0 are left out."""
     from scipy.stats import binomtest  # noqa: PLC0415 (only where systems are compared)
 
     up, down = count_moves(paired.values[system], paired.values[baseline])
@@ -198,7 +198,7 @@ def sign(paired: PairedValues, baseline: int, system: int) -> float:
 
 @np.errstate(divide="ignore", invalid="ignore")  # a swap may leave a denominator of 0
 def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
-    """Compute Fisher's randomisation test of each metric and pair.
+    """Return the p values of Fisher's randomisation test, by metric and pair of systems.
 
     Each draw swaps the two systems in random queries. If b of B draws make the difference at least
     as large as the observed difference, p is (b + 1) / (B + 1). Each draw serves every metric and
@@ -226,7 +226,7 @@ def randomisation(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws:
 
 @record
 class _Swap:
-    """Hold the sums of two systems, and how they change if a bucket of queries is swapped."""
+    """Hold sums of two systems, and the change if the systems swap their values in a bucket."""
 
     # Σ above and Σ below of each system before any swap
     baseline: tuple[float, float]
@@ -268,7 +268,7 @@ class _Swap:
 
 
 def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) -> PValues:
-    """Compute Tukey's honest significant difference by randomisation.
+    """Return the p values of Tukey's honest significant difference, by randomisation.
 
     Each draw shuffles all systems in every query: p is the share of draws in which the best and the
     worst system differ at least as much as the two compared systems do. This corrects over all
@@ -314,7 +314,10 @@ def tukey(metrics: Sequence[PairedValues], pairs: Sequence[Pair], draws: Draws) 
 def _shuffled_sums(
     origins: Hashes, values: Floats, replicates: int, seed: int, first: int
 ) -> Floats:
-    """Shuffle the systems in each bucket, and sum over buckets: systems × replicates × metrics."""
+    """Shuffle the systems in each bucket of queries, and sum over all buckets.
+
+    Returns systems × replicates × metrics.
+    """
     _, systems, metrics = values.shape
     totals = np.zeros((systems, replicates, metrics))
     # Assume the last system in every place, and correct for the others; the last place is the rest.
