@@ -54,7 +54,10 @@ _START = np.zeros(1, np.int64)
 
 @record
 class Terms:
-    """Hold a metric's values as the terms of its average, Σ above / Σ below; 0 where undefined."""
+    """Hold each query's value of a metric, and what it adds to Σ `above` and Σ `below`.
+
+    The average is Σ above / Σ below. All numbers are 0 where the value is undefined.
+    """
 
     values: Floats
     defined: Flags
@@ -68,7 +71,10 @@ class Terms:
     def from_values(
         cls, metric: Metric, values: pl.DataFrame, weights: Floats | None = None
     ) -> Terms:
-        """Return the terms of a metric; `weights` of queries if it is averaged by weight."""
+        """Compute what each query adds to numerator and denominator of a metric's average.
+
+        `weights` are the weights of the queries, for weighted averages.
+        """
         column = values[metric.label]
         if column.null_count():
             defined = column.is_not_null().to_numpy()
@@ -94,11 +100,11 @@ class Terms:
 
     @cached_property
     def divisor(self) -> Floats:
-        """Return each query's term of the denominator, Σ below."""
+        """Return what each query adds to the denominator of the average, Σ `below`."""
         return self.defined.astype(np.float64) if self.below is None else self.below
 
     def taken(self, rows: Ints) -> Terms:
-        """Return the terms of the queries in the given rows."""
+        """Return the values, numerators and denominators of the queries at the positions `rows`."""
         values = self.values[rows]
         above = values if self.above is self.values else self.above[rows]
         below = None if self.below is None else self.below[rows]
@@ -113,7 +119,7 @@ _SUMMED = (
 
 @record
 class Sums:
-    """Hold the sums that a metric's average and spread are computed from; they merge."""
+    """Hold exact sums over queries, from which a metric's average and spread follow; sums merge."""
 
     queries: int
     above: Exact = _NOTHING
@@ -131,7 +137,7 @@ class Sums:
     settled: float | None = None
 
     def merge(self, other: Sums) -> Sums:
-        """Return the sums of these queries and of others."""
+        """Return the sums over the queries of both `self` and `other`."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
         values = self.values
         if values is not None:
@@ -142,8 +148,9 @@ class Sums:
     def from_terms(
         terms: Terms, starts: Ints, *, products: bool, moments: tuple[Exact, Exact] | None = None
     ) -> list[Sums]:
-        """Sum each segment of queries; `products` adds the sums that t intervals need.
+        """Sum values, numerators and denominators over each segment of queries.
 
+        `products` adds the sums that intervals by Student's t need.
         `moments`: the sums of all values and of their squares, if they are known.
         """
         if not len(terms.values):
@@ -177,7 +184,7 @@ class Sums:
         return list(map(Sums, *columns))
 
     def average(self, metric: Metric) -> float | None:
-        """Return the metric's value, or None if it is undefined."""
+        """Return the average of the metric over the summed queries, or None if it is undefined."""
         above, below = float(self.above), float(self.below)
         if not self.queries or not below:
             return None
@@ -199,7 +206,7 @@ class Sums:
         return deviation(self.queries, self.total, self.squares)
 
     def interval(self, metric: Metric, confidence: float) -> Bounds | None:
-        """Return the confidence interval of the average, without bootstrap, or None.
+        """Return the confidence interval of the average, by t or order statistics, or None.
 
         The interval of a ratio of sums is by Student's t, from the variance of its linearisation.
         The interval of a quantile (such as the median) is between two order statistics.
@@ -259,12 +266,12 @@ class SliceSums:
 
     @classmethod
     def empty(cls, metrics: Sequence[Metric]) -> SliceSums:
-        """Return the sums of no queries."""
+        """Return the sums over an empty set of queries."""
         values = [None if metric.level is None else OrderedValues() for metric in metrics]
         return cls(tuple([Sums(0, values=ordered) for ordered in values]))
 
     def merge(self, other: SliceSums) -> SliceSums:
-        """Return the sums of these queries and of others."""
+        """Return the sums over the queries of both `self` and `other`."""
         buckets = self.buckets
         if buckets is not None and other.buckets is not None:
             buckets = buckets.merge(other.buckets)
@@ -278,7 +285,7 @@ class SliceSums:
     def finish(
         self, metrics: Sequence[Metric], intervals: Intervals, keep: Collection[int] = ()
     ) -> SliceSums:
-        """Compute the intervals, and drop the sums that only intervals need.
+        """Compute the confidence intervals, and drop the sums that only intervals need.
 
         Args:
             metrics: all metrics, even if `sums` covers only some of them.
@@ -314,7 +321,7 @@ class SliceSums:
         )
 
     def _draw(self, metrics: Sequence[Metric], intervals: Intervals) -> dict[int, Floats]:
-        """Return the average in every bootstrap replicate, by index of the metric."""
+        """Return each metric's average in every bootstrap replicate, by index of the metric."""
         buckets = self.buckets
         if buckets is None:
             return {}
@@ -345,7 +352,7 @@ class SliceSums:
         return replicates
 
     def split(self, size: int) -> Iterator[SliceSums]:
-        """Yield the sums of at most `size` metrics at a time."""
+        """Split by metric: yield `SliceSums` that each have at most `size` of the metrics."""
         for first in range(0, len(self.sums), size):
             places = range(first, min(first + size, len(self.sums)))
             names = [name for place in places for name in _bucket_names(place)]
@@ -358,7 +365,7 @@ class SliceSums:
 
     @staticmethod
     def unite(parts: Iterable[SliceSums]) -> SliceSums:
-        """Return the sums of all metrics from parts that each have the sums of a few metrics."""
+        """Join `SliceSums` that `split` yielded into the `SliceSums` of all metrics."""
         ordered = sorted(parts, key=lambda part: part.first)
         return SliceSums(
             tuple(sums for part in ordered for sums in part.sums),
@@ -373,7 +380,7 @@ def sum_by_slice(
     attributes: QueryAttributes,
     intervals: Intervals,
 ) -> dict[SliceKey, SliceSums]:
-    """Sum up values over all queries, and over the queries of every slice."""
+    """Sum the values of each metric over all queries, and over the queries of every slice."""
     terms = [Terms.from_values(metric, values, attributes.weights) for metric in metrics]
     hashes = hash_ids(values[QUERY]) if intervals.ci == "bootstrap" else None
     slices = _sum_segments([WHOLE], _START, terms, intervals, hashes)
@@ -397,7 +404,7 @@ def _sum_segments(
     intervals: Intervals,
     hashes: Hashes | None,
 ) -> dict[SliceKey, SliceSums]:
-    """Sum each segment of queries, one segment per key.
+    """Sum the values of each metric over each segment of queries; `keys`: their slices.
 
     If `hashes` of the query ids are given, also sum by bootstrap bucket.
     """
@@ -434,7 +441,7 @@ def _sum_segments(
 
 
 def _bucket_names(place: int) -> tuple[str, str, str]:
-    """Return the columns of a metric's bucket sums: numerator, denominator, undefined values."""
+    """Return the names of a metric's bucket sums: numerator, denominator, undefined values."""
     return f"{place} above", f"{place} below", f"{place} undefined"
 
 
@@ -460,7 +467,7 @@ class Accumulator:
 
     @classmethod
     def from_values(cls, averages: Averages, values: pl.DataFrame, counts: Counts) -> Accumulator:
-        """Accumulate the values of queries and their counts."""
+        """Make an accumulator of the values and counts of some queries, summed by slice."""
         attributes = QueryAttributes()
         if averages.attributes is not None:
             attributes = averages.attributes.look_up(values[QUERY])
@@ -477,7 +484,7 @@ class Accumulator:
         return cls(averages, counts, [values], slices)
 
     def merge(self, other: Accumulator) -> None:
-        """Merge the accumulator of other queries."""
+        """Add the values, sums and counts of other queries, in place."""
         self.parts += other.parts
         self.counts = self.counts.merge(other.counts)
         for key, sums in other.slices.items():
@@ -489,7 +496,7 @@ class Accumulator:
         return self.parts[0]
 
     def finish(self, keep: Mapping[int, Collection[int]]) -> dict[SliceKey, SliceSums]:
-        """Return finished sums: first of all queries (even if there are none), then of each slice.
+        """Return sums with intervals: over all queries (there may be none), then by slice.
 
         `keep` has, by number of the attribute, the indices of metrics whose replicates are kept for
         gaps between slices.

@@ -32,13 +32,13 @@ FEWEST_LISTS: Final = 100
 
 
 def documents_frame(exposure: Exposure, catalogue: Catalogue) -> pl.DataFrame:
-    """Return the exposure frame of all lists that were counted."""
+    """Return the exposure frame, one row per document, over all lists that were counted."""
     return _Counted.from_exposure(exposure, catalogue, WHOLE).frame()
 
 
 @record
 class Aggregate:
-    """Hold the value of a metric over all lists, and over all lists outside each bucket."""
+    """Hold a metric's value over all lists, and without each bucket of queries (jackknife)."""
 
     value: float | None
     lists: int
@@ -71,7 +71,7 @@ class Aggregate:
         return math.sqrt(float((((pseudo - mean) ** 2) / (parts - 1)).sum() / len(left)))
 
     def bounds(self, confidence: float) -> Bounds | None:
-        """Return the interval, or None if there is no interval."""
+        """Return the jackknife confidence interval, or None if the error is unknown."""
         error = self.error
         if error is None or self.value is None:
             return None
@@ -106,7 +106,7 @@ class OverDocuments:
     def aggregate(
         self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
     ) -> list[Aggregate]:
-        """Compute metrics over all lists or a slice; `groups`: also without each query bucket."""
+        """Compute metrics over all lists or a slice; `groups`: also for the jackknife."""
         counted = _Counted.from_exposure(self.exposure, self.catalogue, key)
         expressions = [metric.expr() for metric in metrics]
         whole = counted.compute(metrics, expressions)
@@ -133,7 +133,7 @@ class OverDocuments:
 
 @record
 class _Counted:
-    """Hold documents, and how often each is retrieved, by query bucket and cutoff."""
+    """Hold how often each document is retrieved, by bucket of queries and by cutoff."""
 
     documents: pl.DataFrame
     # bucket × document × cutoff: lists with the document at or above the cutoff
@@ -151,7 +151,7 @@ class _Counted:
 
     @classmethod
     def from_exposure(cls, exposure: Exposure, catalogue: Catalogue, key: SliceKey) -> _Counted:
-        """Arrange the counts of all lists, or of the lists of a slice."""
+        """Arrange the counts of an `Exposure` for all lists, or for those of one slice."""
         buckets = len(exposure.cutoffs)
         whole = key == WHOLE
         rest = exposure.rest.select(-1) if whole else exposure.rest.select(*key)
@@ -195,7 +195,7 @@ class _Counted:
         return self.times.sum(axis=0, dtype=np.int64)
 
     def frame(self, without: int | None = None) -> pl.DataFrame:
-        """Return the exposure frame, without a bucket of queries."""
+        """Return the exposure frame; `without`: a bucket of queries to leave out."""
         times, lists = self._total, self.lists.sum(axis=0)
         if without is not None:
             times, lists = times - self.times[without], lists - self.lists[without]
@@ -208,7 +208,7 @@ class _Counted:
         return self.documents.hstack(columns)
 
     def values(self, by: str, k: int, without: int | None = None) -> pl.DataFrame:
-        """Return the values frame of an attribute, without a bucket of queries."""
+        """Return the values frame of the attribute `by`; `without`: a bucket to leave out."""
         sets, counts = self.catalogue.value_sets(by), self.exposed[by].sum(axis=0)
         if without is not None:
             counts = counts - self.exposed[by][without]
@@ -226,7 +226,7 @@ class _Counted:
     def shrink(
         self, metric: Metric, whole: float | None, without: Sequence[float | None]
     ) -> list[float | None]:
-        """Estimate counts of distinct documents without each bucket of queries (see `distinct`)."""
+        """Correct the jackknife's values (`without`) of a count of distinct documents."""
         times = self.times[:, :, self.cutoffs.index(metric.params.get("k"))]
         inside = np.ones(len(self.documents), np.bool_)
         if not metric.params.get("count"):
@@ -242,7 +242,7 @@ class _Counted:
         expressions: Sequence[pl.Expr],
         without: int | None = None,
     ) -> list[float | None]:
-        """Compute metrics by their expressions, without a bucket of queries."""
+        """Compute metrics by their expressions; `without`: a bucket of queries to leave out."""
         documents = self.frame(without)
         at_once = [metric.definition is not None and not is_by_value(metric) for metric in metrics]
         together = [
@@ -305,7 +305,7 @@ _MOST_SLICES: Final = 1_000
 
 @record
 class ItemsBy:
-    """Describe slices of documents: the attributes, the last rank, and whether to count hits."""
+    """Describe how to slice documents: by which attributes, down to which rank, hits or no hits."""
 
     names: tuple[str, ...]
     k: int
@@ -313,7 +313,7 @@ class ItemsBy:
 
     @classmethod
     def from_names(cls, names: Any, metrics: Sequence[Metric], *, judgments: bool) -> ItemsBy:
-        """Check the option; documents are counted down to the largest cutoff of a metric."""
+        """Check the option `items_by`; slices reach down to the largest cutoff of a metric."""
         listed = [names] if isinstance(names, str) else names
         if (
             not isinstance(listed, list | tuple)
@@ -329,7 +329,7 @@ class ItemsBy:
         return cls(tuple(listed), max(cutoffs, default=_CUTOFF), judgments)
 
     def check(self, catalogue: Catalogue) -> None:
-        """Refuse attributes that cannot be sliced by."""
+        """Refuse attributes by which documents cannot be sliced, such as those with many values."""
         for name in self.names:
             values = catalogue.value_sets(name).names
             if len(values) > _MOST_SLICES:
@@ -345,7 +345,10 @@ class ItemsBy:
 
 
 def item_slices(items_by: ItemsBy, exposure: Exposure | None, catalogue: Catalogue) -> pl.DataFrame:
-    """Return a row for each slice of each attribute; documents without a value come last."""
+    """Return the exposure of slices of documents: a row for each attribute and value.
+
+    Documents without a value come last.
+    """
     if exposure is None:
         by = dict.fromkeys(items_by.names, items_by.k)
         exposure = Exposure.empty([items_by.k], catalogue, by, hits=items_by.hits)
@@ -368,7 +371,7 @@ def _slices(
     is_retrieved: NDArray[np.bool_],
     strangers: int,
 ) -> pl.DataFrame:
-    """Return the slices of an attribute.
+    """Return the exposure of the slices of documents by one attribute.
 
     `strangers`: the number of retrieved documents that the catalogue does not have.
     """
@@ -408,14 +411,17 @@ def _slices(
 
 
 def _parts(sets: ValueSets, of_sets: NDArray[np.number]) -> pl.Series:
-    """Return each value's share of the total, then the share without a value; NaN if it is 0."""
+    """Return each value's share of the total of `of_sets`, then the share of documents without one.
+
+    Shares are NaN if the total is 0.
+    """
     parts = np.append(sets.shares(of_sets), of_sets[0])
     total = of_sets.sum()
     return pl.Series(parts / total if total else np.full(len(parts), np.nan))
 
 
 def _order(names: pl.Series, catalogue: Catalogue, name: str) -> list[int]:
-    """Return the rows of the slices in the order of their values."""
+    """Return the positions of an attribute's slices in the order of their values."""
     if name == POPULARITY:
         places = [SLICES_OF_POPULARITY.index(value) for value in names]  # allowed: three at most
         return [*np.argsort(places).tolist(), len(names)]

@@ -134,7 +134,7 @@ def evaluate(
 def with_gaps(
     by: By | Sequence[By] | None, metrics: Sequence[Metric], *, has_queries: bool
 ) -> list[tuple[str, ...]] | None:
-    """Return the attributes to slice by, including the attributes that gaps compare.
+    """Return the attributes to slice queries by: those in `by`, and those that gaps compare.
 
     `has_queries`: whether a frame of queries was passed.
     """

@@ -80,7 +80,7 @@ _JUDGED_FRAMES, _RETRIEVED_FRAMES = RUN_FRAMES[:2], RUN_FRAMES[2:]
 
 @record
 class Evaluation(ABC):
-    """Evaluate metrics over complete queries."""
+    """Evaluate metrics of two inputs, in memory or out of core: the base class."""
 
     # all metrics in the order of the request, including gaps, which have no values per query
     metrics: tuple[Metric, ...]
@@ -98,7 +98,10 @@ class Evaluation(ABC):
     @property
     @abstractmethod
     def row_bytes(self) -> tuple[int, int]:
-        """Return the bytes that a row of each side takes at the peak, short ids included."""
+        """Return the memory that a row of each input takes at the peak, in bytes.
+
+        Ids of up to 12 bytes are included.
+        """
 
     def evaluate(
         self,
@@ -136,11 +139,11 @@ class Evaluation(ABC):
     def evaluate_in_memory(
         self, left: InputTable | None, right: InputTable, on_progress: Report | None = None
     ) -> Iterable[Accumulator]:
-        """Read the right input once, and evaluate its queries in batches."""
+        """Read `right` (the run or second ranking) once, and evaluate in batches."""
 
     @abstractmethod
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries from all their rows of both inputs, in any order."""
+        """Evaluate the queries of a partition, given all their rows in both inputs."""
 
     def evaluate_out_of_core(
         self,
@@ -164,14 +167,14 @@ class Evaluation(ABC):
 
     @abstractmethod
     def left(self, left: InputTable | None) -> InputTable:
-        """Combine all inputs other than the right input into one table."""
+        """Combine all inputs except the run (or the second ranking) into one table."""
 
     def empty(self) -> Accumulator:
-        """Return the accumulator of no queries."""
+        """Return an accumulator without queries."""
         return Accumulator(self.averages, self.counts())
 
     def merge(self, parts: Iterable[Accumulator]) -> Accumulator:
-        """Merge partial results; the values come in byte order of their queries."""
+        """Merge accumulators into one, with values in byte order of their query ids."""
         iterator = iter(parts)
         whole = next(iterator, None) or self.empty()
         for part in iterator:
@@ -185,10 +188,10 @@ class Evaluation(ABC):
 
     @abstractmethod
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List the counts of the ledger."""
+        """Return the ledger's rows of counts."""
 
     def ledger(self, counts: Counts, sides: Sides, more: Sequence[Item] = ()) -> pl.DataFrame:
-        """Return the ledger: counts, the items in `more`, and policies."""
+        """Return the ledger: counts, the rows in `more`, caveats and policies."""
         described = {**self.policies.described(), **self.averages.intervals.described()}
         caveats = [
             (f"{PREFIX}{code}", value, text) for code, value, text in self.caveats(counts, sides)
@@ -197,7 +200,7 @@ class Evaluation(ABC):
         return make_ledger(items, described, self.vocabulary(sides))
 
     def vocabulary(self, sides: Sides) -> Vocabulary:
-        """Return the words of the judgments or the first ranking; of a run alone, its own."""
+        """Return what the first of the inputs calls queries and documents."""
         left, right = sides
         return (right if left is None else left).vocabulary
 
@@ -240,7 +243,7 @@ class RunEvaluation(Evaluation):
         items_by: ItemsBy | None = None,
         summed: bool = True,
     ) -> RunEvaluation:
-        """Return the evaluation of metrics over any frames.
+        """Prepare the evaluation of a run by metrics over any frames.
 
         Args:
             metrics: the requested metrics, including gaps between slices.
@@ -279,24 +282,24 @@ class RunEvaluation(Evaluation):
         return cls(tuple(metrics), policies, averages, over_judgments, retrieved)
 
     def with_max_grade(self, highest: float) -> RunEvaluation:
-        """Return this evaluation with the largest grade of all judgments."""
+        """Return a copy that takes `highest` for the largest grade of all judgments."""
         if self.judged is None:
             return self
         return replace(self, judged=replace(self.judged, max_grade=highest))
 
     @property
     def row_bytes(self) -> tuple[int, int]:
-        """Return the bytes that a row of each side takes at the peak, short ids included."""
+        """Return the memory that a row of each input takes at the peak, in bytes."""
         metrics = self.retrieved or self.judged
         return (0, 0) if metrics is None else metrics.row_bytes
 
     @property
     def others(self) -> list[InputTable]:
-        """Return the inputs that are neither run nor judgments."""
+        """Return the inputs other than the run and the judgments: `train`, `reference`."""
         return [side for side in (self.train, self.reference) if side is not None]
 
     def left(self, left: InputTable | None) -> InputTable:
-        """Return the judgments and all side inputs as one input."""
+        """Combine the judgments and all other inputs except the run into one table."""
         if self.retrieved is None:
             assert left is not None  # metrics look at judgments
             return left
@@ -363,7 +366,7 @@ class RunEvaluation(Evaluation):
         yield Accumulator.from_values(self.averages, values, counts)
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries from all their rows of both inputs, in any order."""
+        """Evaluate the queries of a partition, given all their rows in both inputs."""
         judgments = left if WHAT not in left.columns else left.filter(pl.col(WHAT) == JUDGED)
         qrels = part_of(judgments.drop(WHAT, strict=False), "qrels")
         return self.merge(self.evaluate_in_memory(qrels, part_of(right, "run"), rows=left))
@@ -371,7 +374,7 @@ class RunEvaluation(Evaluation):
     def _evaluate_judged(
         self, judged: JudgedMetrics, found: RunMatches, *, bounded: bool
     ) -> Iterator[Accumulator]:
-        """Evaluate a run that was looked up in judgments: yield its counts, then values."""
+        """Evaluate a run that is matched with judgments: yield counts, then values."""
         yield Accumulator(self.averages, RunCounts.from_run(found))
         accumulate = partial(Accumulator.from_values, self.averages)
         attributes = self.averages.attributes is not None
@@ -380,7 +383,7 @@ class RunEvaluation(Evaluation):
     def _open(
         self, qrels: InputTable | None, run: InputTable, at_once: int | None = None
     ) -> tuple[JudgedMetrics, Lookup]:
-        """Read the judgments, and refuse grades that metrics do not take.
+        """Read and index the judgments, and refuse grades that metrics do not take.
 
         `at_once`: how many bytes of the inputs may be read ahead.
         """
@@ -462,7 +465,7 @@ class RunEvaluation(Evaluation):
         )
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List the counts of the judgments, the run and the retrieved documents."""
+        """Return the ledger's counts of the judgments, the run and the retrieved documents."""
         counts, (qrels, run) = cast("RunCounts", counts), sides
         retrieved: list[Item] = []
         if self.retrieved is not None:
@@ -479,7 +482,7 @@ class RunEvaluation(Evaluation):
         return [*judged, *column_items(run, "run"), *retrieved]
 
     def over_documents(self, counts: Counts) -> OverDocuments | None:
-        """Return the exposure counts for metrics over documents, or None without such metrics."""
+        """Return what metrics over documents are computed from, or None without any."""
         exposure = cast("RunCounts", counts).exposure
         if self.retrieved is None or exposure is None:
             return None
@@ -499,7 +502,7 @@ def prepare_evaluation(
     items_by: ItemsBy | None = None,
     summed: bool = True,
 ) -> RunEvaluation:
-    """Return the evaluation of metrics, and open the side inputs that they need.
+    """Prepare the evaluation of a run, and open the other inputs that its metrics need.
 
     Args:
         metrics: the requested metrics (see `RunEvaluation.from_metrics`).
@@ -543,7 +546,7 @@ def passed_inputs(policies: Policies, *, judgments: bool) -> set[str]:
 
 
 def refuse_idle(policies: Policies) -> None:
-    """Refuse side inputs that no metric uses."""
+    """Refuse `items`, `catalogue`, `reference` and `train` where no metric uses them."""
     for name in ("items", "catalogue", "reference"):
         if getattr(policies, name) is not None:
             raise OptionError(
@@ -596,13 +599,13 @@ def refuse_whole_input(
 
 @dataclass
 class _Reading:
-    """Consume the batches of a run for all frames: pass each batch to both accumulators."""
+    """Consume a run for all frames: add each batch to the accumulators of both kinds of metrics."""
 
     retrieved: RetrievedValues
     found: RunMatches | None
 
     def add(self, batch: Batch) -> None:
-        """Add a batch."""
+        """Add a batch to both accumulators."""
         if self.found is not None:
             self.found.add(batch)
         self.retrieved.add(batch)
@@ -611,7 +614,7 @@ class _Reading:
 def report_rows(
     left: InputTable | None, right: InputTable, on_progress: Report | None
 ) -> OnProgress:
-    """Return a callback that takes the number of rows of the second input that were read."""
+    """Return a callback that reports progress, given the number of rows read of `right`."""
     if on_progress is None:
         return ignore_progress
     before = 0 if left is None else count_rows(left)

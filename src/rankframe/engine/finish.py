@@ -74,7 +74,7 @@ def evaluate_inputs(
 def finish(
     evaluation: Evaluation, accumulator: Accumulator, sides: Sides, find_ids: FindIds | None = None
 ) -> Result:
-    """Return the result of all queries.
+    """Turn the accumulated values, sums and counts of all queries into a `Result`.
 
     Args:
         evaluation: the evaluation.
@@ -125,14 +125,17 @@ def finish(
 
 
 def find_example_ids(sides: Sides, key: str) -> tuple[list[str], list[str]]:
-    """Return some ids of both inputs, for an error."""
+    """Return example ids of both inputs for an error message: of queries or documents."""
     left, right = sides
     assert left is not None  # this error needs two inputs
     return some_ids(left, right, key)
 
 
 def replicates_for_gaps(evaluation: Evaluation) -> dict[int, set[int]]:
-    """Return, by number of the attribute, the indices of metrics whose replicates gaps need."""
+    """Return, by slicing attribute, the metrics whose bootstrap replicates gaps need.
+
+    Attributes are numbers, and metrics are indices.
+    """
     attributes = evaluation.averages.attributes
     if attributes is None:
         return {}
@@ -148,7 +151,7 @@ def replicates_for_gaps(evaluation: Evaluation) -> dict[int, set[int]]:
 def _summarise_documents(
     metrics: Sequence[Metric], over: OverDocuments | None, key: SliceKey, intervals: Intervals
 ) -> list[Summary]:
-    """Summarise metrics over documents."""
+    """Return a row of the summary for each metric over documents."""
     aggregates = [Aggregate(None, 0)] * len(metrics)
     if over is not None:
         with_intervals = intervals.ci is not None and key == WHOLE
@@ -161,7 +164,7 @@ def _summarise_documents(
 
 
 def summarise(metrics: Sequence[Metric], finished: SliceSums) -> list[Summary]:
-    """Summarise the values of each metric over some queries."""
+    """Return a row of the summary for each metric, from finished sums over some queries."""
     rows: list[Summary] = []
     for metric, sums, bounds in zip(metrics, finished.sums, finished.bounds or (), strict=True):
         value = sums.average(metric)
@@ -176,7 +179,7 @@ def summarise_gaps(
     slices: Mapping[tuple[str, str], SliceSums],
     intervals: Intervals,
 ) -> tuple[list[Summary], list[Item]]:
-    """Summarise each gap between slices; return also the ledger's items about gaps.
+    """Return a row of the summary for each gap between slices, and ledger rows about gaps.
 
     Args:
         requested: the gaps, among other metrics.
@@ -205,7 +208,7 @@ def summarise_gaps(
         averages = [sums.sums[place].average(metrics[place]) for sums in large.values()]
         queries = [sums.sums[place].queries for sums in large.values()]
         value = bounds = None
-        if None not in averages:  # else weights are 0
+        if None not in averages:  # an average is None if all weights are 0
             means = np.array(averages, np.float64)
             value = float(gap_between(means, gap.kind))
             drawn = [sums.replicates.get(place) for sums in large.values()]
@@ -224,7 +227,7 @@ def summarise_gaps(
 
 
 def too_few_slices(metric: Metric, large: int, small: int) -> str:
-    """Return the error text for a gap with fewer than two slices that are large enough."""
+    """Return the error text for a gap if fewer than two of its slices are large enough."""
     assert metric.gap is not None  # it is a gap
     uncounted = f"; {number_of(small, 'slice')} with fewer queries or no value" if small else ""
     return (

@@ -89,7 +89,7 @@ def history_caveats(points: pl.DataFrame) -> list[Caveat]:
 
 
 def _by_name(results: Any) -> dict[str, Stored]:
-    """Return each result under a name of its own."""
+    """Return results by distinct names: their keys or, in a list, their folders."""
     if isinstance(results, Mapping):
         by_name = {str(name): result for name, result in results.items()}
     else:
@@ -111,7 +111,7 @@ def _check(listed: Iterable[object]) -> None:
 
 
 def _names(listed: Sequence[Any]) -> list[str]:
-    """Return the names of results: their folders, with as much of the path as differs."""
+    """Return distinct names for results: their folders, with as much of the path as differs."""
     paths = [
         None if isinstance(result, Result) else os.fsdecode(result).rstrip("/") for result in listed
     ]
@@ -138,7 +138,7 @@ def _rows(name: str, stored: Stored) -> pl.DataFrame:
 
 
 def _compared(frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Return the rows of each result, and whether the result before has the same judgments."""
+    """Add to the rows of each result whether the previous result has the same judgments."""
     marks: list[Any] = [frame["same_judgments"].first() for frame in frames]
     same = [
         None if before is None or mark is None else not differ(before, mark)

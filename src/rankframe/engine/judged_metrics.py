@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def judged_plan(metrics: Sequence[Metric]) -> Plan:
-    """Compile metrics over the judged and the subtopic frame."""
+    """Compile metrics over the judged and the subtopic frame into a plan."""
     by_subtopic = [metric for metric in metrics if metric.over_subtopics]
     plan = compile_plan([metric for metric in metrics if not metric.over_subtopics], JUDGED_FRAME)
     if not by_subtopic:
@@ -68,7 +68,7 @@ class JudgedMetrics:
         attributes: bool = False,
         bounded: bool = False,
     ) -> Iterator[T]:
-        """Compute the values of all judged queries, in blocks, on all cores.
+        """Compute the values of all judged queries in blocks, on all cores, and call `use`.
 
         Args:
             found: the run, matched with the judgments.
@@ -102,7 +102,7 @@ class JudgedMetrics:
         return concat_values(parts)
 
     def _compute(self, part: MatchedJudgments) -> tuple[pl.DataFrame, JudgedFrame, Flags]:
-        """Return values of the evaluated queries, the judged frame, and flags of these queries."""
+        """Return values of evaluated queries, the judged frame, and flags of evaluated queries."""
         rel, by_subtopic = self.policies.rel, self.plan.subtopics
         ids = DOC in self.plan.columns
         judged = JudgedFrame(part, rel=rel, max_grade=self.max_grade, settle=ids)
@@ -136,7 +136,7 @@ class JudgedMetrics:
 
 
 def evaluated_queries(judged: JudgedFrame, policies: Policies) -> Flags:
-    """Return which judged queries are evaluated under the policies."""
+    """Flag the judged queries that are evaluated, as opposed to left out by `policies`."""
     evaluated = np.ones(len(judged.queries), np.bool_)
     if policies.missing != "zero":
         evaluated &= ~judged.missing
@@ -151,7 +151,7 @@ def depends_on_ranks_alone(plan: Plan) -> bool:
 
 
 def deepest_rank(metrics: Sequence[Metric], *depths: int) -> int | None:
-    """Return the deepest rank in use, or None for the whole list."""
+    """Return the deepest rank that metrics or `depths` look at, or None for the whole list."""
     cutoffs = [*(metric.params.get("k") for metric in metrics), *depths]
     finite = [k for k in cutoffs if k is not None]
     return max(finite, default=None) if len(finite) == len(cutoffs) else None
@@ -161,7 +161,7 @@ _LARGEST_EXPONENT = 1000.0
 
 
 def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
-    """Return the largest grade; refuse grades that a metric's parameters do not foresee."""
+    """Return the largest grade of a lazy frame; refuse grades that a metric cannot handle."""
     grade = pl.col(RELEVANCE)
     highest = float(judgments.select(grade.max().fill_null(0)).collect(engine="streaming").item())
 
@@ -178,7 +178,7 @@ def check_grades(metrics: Sequence[Metric], judgments: pl.LazyFrame) -> float:
 
 
 def check_grades_in_memory(metrics: Sequence[Metric], grades: Floats) -> float:
-    """Return the largest grade; refuse grades that a metric's parameters do not foresee."""
+    """Return the largest grade of an array; refuse grades that a metric cannot handle."""
     highest = float(grades.max()) if len(grades) else 0.0
 
     def without_gain(valid: Sequence[float]) -> tuple[int, float | None]:
@@ -194,7 +194,7 @@ def refuse_grades(
     highest: float,
     without_gain: Callable[[Sequence[float]], tuple[int, float | None]],
 ) -> None:
-    """Refuse grades that a metric's parameters do not foresee.
+    """Refuse grades that a metric cannot handle, given its parameters.
 
     `without_gain` is a callback: given the valid grades, it returns the number of other grades
     above 0, and an example of these.

@@ -153,7 +153,7 @@ def judge(
     return lazy_frame(schema, make)
 
 
-# Of an attribute: what metrics look at.
+# The columns that metrics derive from an attribute: of its values, or of its vectors.
 _OF_VALUES = ("values", "new", "crowd", "pairs", "unlike")
 _OF_VECTORS = ("vector", "vector_pairs", "cosine")
 
@@ -241,25 +241,25 @@ def retrieved(
 
 
 class _FrameParts:
-    """Collect a frame of each batch, from several threads."""
+    """Collect the frames of the batches of a run, from several threads."""
 
     def __init__(self, make_frame: Callable[[Batch], pl.DataFrame]) -> None:
         self._make_frame = make_frame
         self.parts: list[pl.DataFrame] = []
 
     def add(self, batch: Batch) -> None:
-        """Add the frame of a batch."""
+        """Make the frame of a batch, and store it."""
         self.parts.append(self._make_frame(batch))
 
 
 def _refuse_order_of_grades(policies: Policies) -> None:
-    """Refuse orders of ties by grade, where no judgments decide the ranks."""
+    """Refuse ties="best" and "worst" in frames whose ranks do not depend on grades."""
     if policies.ties not in get_args(Ties):
         raise OptionError.choice("ties", policies.ties, get_args(Ties))
 
 
 def _schema(catalogue: Catalogue, there: set[float]) -> dict[str, pl.DataType]:
-    """Return the columns, with types, that the passed inputs allow to compute."""
+    """Return names and types of the retrieved frame's columns, as far as inputs allow them."""
     lacking = {name for name, what in SIDE_OF_COLUMN.items() if what not in there}
     if catalogue.train_queries is None:
         lacking |= {"popularity", "interactions", "popularity_rank", "more_popular",
@@ -294,9 +294,9 @@ def pair(
     cutoffs: Sequence[int] = (),
     **options: Unpack[PairOptions],
 ) -> pl.LazyFrame:
-    """Return the pair frame of two rankings, for your own expressions.
+    """Return the pair frame of two rankings, for your own expressions: one row per document.
 
-    The frame has one row per document that either ranking has. It is lazy, as in `judge`.
+    There is a row for each document that either ranking has. The frame is lazy, as in `judge`.
 
     Args:
         a: the first ranking, the reference, as in `agree`.

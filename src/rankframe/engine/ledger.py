@@ -34,16 +34,16 @@ _NOTHING = Exact()
 
 
 def first() -> Any:
-    """Declare a field with an example of the counted rows; merging keeps the first example."""
+    """Declare a field with an example of the counted rows; merging keeps the first in order."""
     return field(default=None, metadata={"merge": min})
 
 
 @record
 class Counts:
-    """Hold counts that merge: numbers add up, and None means not counted."""
+    """Hold counts of rows and queries, which add up; None means not counted."""
 
     _: KW_ONLY
-    # rows of the judgments and of what else lies beside the run, or of the first ranking
+    # rows of all inputs except the run, or of the first ranking
     left_rows: int = 0
     # rows of the run, or of the second ranking
     right_rows: int = 0
@@ -55,11 +55,11 @@ class Counts:
 
     @property
     def rows(self) -> tuple[int, int]:
-        """Return how many rows of each side were read."""
+        """Return how many rows of each of the two inputs were read."""
         return self.left_rows, self.right_rows
 
     def merge(self, other: Self) -> Self:
-        """Return the sum of these counts and the counts of other queries."""
+        """Return the sum of the counts in `self` and in `other`, which has other queries."""
         merged: dict[str, Any] = {}
         for column in fields(self):
             count, added = getattr(self, column.name), getattr(other, column.name)
@@ -206,7 +206,7 @@ class PairCounts(Counts):
 
     @classmethod
     def from_pairs(cls, pairs: PairFrame, *, drops: bool) -> PairCounts:
-        """Count queries and documents; `drops`: only the best row of a document is kept."""
+        """Count queries and documents of two rankings; `drops`: duplicates were dropped."""
         in_a, in_b = pairs.a.length > 0, pairs.b.length > 0
         a, b = pairs.ranked
         return cls(
@@ -260,7 +260,7 @@ Item: TypeAlias = tuple[str, float | None, str]
 def make_ledger(
     items: Iterable[Item], policies: Mapping[str, object], vocabulary: Vocabulary
 ) -> pl.DataFrame:
-    """Return a ledger: the counts, with notes in these words, then the policies."""
+    """Make a ledger: counts, with notes in the words of `vocabulary`, then policies."""
     rows = [(item, value, vocabulary.render(note)) for item, value, note in items]
     policies = {**policies, **vocabulary.described()}
     rows += [(f"{POLICY}{name}", None, str(value)) for name, value in policies.items()]
@@ -268,12 +268,12 @@ def make_ledger(
 
 
 def evaluated_item(counts: RunCounts) -> Item:
-    """Return the row that says how many queries have values."""
+    """Return the ledger row that says how many queries have values."""
     return "queries_evaluated", counts.evaluated, "queries in the per-query results"
 
 
 def judged_items(counts: RunCounts, *, subtopics: str | None, retrieved: bool) -> list[Item]:
-    """List the counts of a run and its judgments.
+    """Return the ledger rows with the counts of a run and its judgments.
 
     Args:
         counts: the counts of all queries.
@@ -380,7 +380,7 @@ def run_caveats(
 def retrieved_items(
     counts: RunCounts, catalogue: Catalogue, over_documents: int, depth: int | None
 ) -> list[Item]:
-    """List the counts of retrieved documents.
+    """Return the ledger rows with the counts of retrieved documents.
 
     `over_documents`: the number of metrics over documents; `depth`: the last rank for items slices.
     """
@@ -411,12 +411,12 @@ def retrieved_items(
 
 
 def _counted_items(*items: Item) -> list[Item]:
-    """Return the items that were counted."""
+    """Return the ledger rows whose value is not None."""
     return [item for item in items if item[1] is not None]
 
 
 def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
-    """List the counts of two rankings."""
+    """Return the ledger rows with the counts of two rankings."""
     share = counts.shared / counts.documents if counts.documents else None
     return [
         ("a_rows", counts.left_rows, "documents read, first ranking"),
@@ -443,7 +443,7 @@ def pair_items(counts: PairCounts, a: InputTable, b: InputTable) -> list[Item]:
 
 
 def column_items(run: InputTable, name: str) -> list[Item]:
-    """List the column that orders a run, the excluded rows, and the ignored columns."""
+    """Return ledger rows on the column that orders a run, rows excluded and columns ignored."""
     items: list[Item] = [(f"{name}{ORDER}", None, run.ordered)]
     if run.excluded is not None:
         note = "rows of documents that their query has in train: dropped"

@@ -21,7 +21,7 @@ _SIDES = ("a", "b")
 
 @record
 class Lists:
-    """Hold the lists of queries in several runs, and the grades of their documents."""
+    """Hold the ranked lists of some queries in several runs, and the grades of their documents."""
 
     # query_id, doc_id, relevance
     grades: pl.DataFrame
@@ -36,7 +36,7 @@ class Lists:
         runs: Mapping[str, InputTable],
         policies: Policies,
     ) -> Lists:
-        """Read the rows of these queries from all inputs."""
+        """Read the judgments of `queries` and their lists in all runs, and rank the lists."""
         grades = deduplicate(_read(queries, qrels), "qrels", policies.duplicates)
         if SUBTOPIC in grades.columns:
             best = pl.col(RELEVANCE).max()
@@ -75,8 +75,9 @@ class Lists:
 
 
 def _ranked(run: pl.DataFrame, grades: pl.DataFrame, policies: Policies) -> pl.DataFrame:
-    """Rank a run and cut it at `k_max`; then, with `judged_only`, close the gaps that unjudged
-    documents leave (in this order, as trec_eval's -M and -J).
+    """Rank the rows of a run, cut lists at `k_max`, then drop unjudged documents if `judged_only`.
+
+    The order is that of trec_eval's -M and -J. Ranks are then counted without gaps.
     """
     batch, ranks, _ = deduplicate_batch(Batch.from_table(run), policies)
     rank = pl.Series(RANK, rank_documents(batch, ties=policies.ties, ranks=ranks).rank)
@@ -92,7 +93,7 @@ def _ranked(run: pl.DataFrame, grades: pl.DataFrame, policies: Policies) -> pl.D
 
 
 def _read(queries: pl.Series, scanned: InputTable) -> pl.DataFrame:
-    """Read the rows of these queries, query by query."""
+    """Read the rows of the given queries from an input, sorted by query."""
     with reading(scanned.name):
         chosen = pl.col(QUERY).is_in(queries.to_list())
         frame = scanned.frame.filter(chosen).collect(engine="in-memory")
@@ -100,5 +101,5 @@ def _read(queries: pl.Series, scanned: InputTable) -> pl.DataFrame:
 
 
 def named_case(cases: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return the name of the first case that holds, or null."""
+    """Return an expression for the name of the first case that holds in a row, or null."""
     return pl.coalesce(pl.when(holds).then(pl.lit(name)) for name, holds in cases.items())

@@ -24,7 +24,7 @@ from rankframe.kernel.segments import spread
 
 @record
 class Lookup:
-    """Look up a run in judgments."""
+    """Match a run with judgments: judgments are indexed in memory, the run is read on demand."""
 
     judgments: IndexedJudgments
     run: Batches
@@ -49,7 +49,7 @@ class Lookup:
         at_once: int | None = None,
         as_text: bool = False,
     ) -> Lookup:
-        """Read the judgments; the run is not read yet.
+        """Read and index the judgments; the run is read later.
 
         Args:
             qrels: the judgments.
@@ -72,7 +72,7 @@ class Lookup:
         return cls(cache[key], batches, policies, "tied_rank" in columns, pooled, listed, ids)
 
     def found(self, on_progress: OnProgress = ignore_progress) -> RunMatches:
-        """Read the run in any order of rows; reuse cached matches of an earlier reading."""
+        """Return the run matched with the judgments; reuse cached matches of an earlier reading."""
         cache = self.run.scanned.cache
         if cache is None:
             return read_batches(self.run, self.nothing_found, on_progress)
@@ -82,12 +82,12 @@ class Lookup:
         return found
 
     def found_if_contiguous(self, on_progress: OnProgress = ignore_progress) -> RunMatches | None:
-        """Read the run in one pass; return None if the rows of a query are not contiguous."""
+        """Match the run in one pass; return None if a query is not contiguous."""
         return read_if_contiguous(self.run, self.nothing_found, on_progress)
 
     @property
     def _key(self) -> Hashable:
-        """Return the cache key: a run is matched once per key."""
+        """Return the key under which the matches of the run are cached."""
         # These options are applied while the run is opened: they need not be part of the key.
         done = ("unit", "train", "exclude_seen")
         names = [name for name in JudgedOptions.__annotations__ if name not in done]
@@ -96,7 +96,7 @@ class Lookup:
         return RunMatches, *options, *scanned.mapping.items(), scanned.distance
 
     def _is_enough(self, found: RunMatches) -> bool:
-        """Return whether a cached run has every column and option that this lookup needs."""
+        """Tell whether cached matches have every column that this lookup needs."""
         listing = found.listing
         return (
             found.judgments is self.judgments

@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 
 @record
 class Pairing:
-    """Compare the queries of two rankings."""
+    """Pair the queries of two rankings: the first is indexed in memory, the second is read once."""
 
     a: InputTable
     index: QueryIndex
@@ -43,14 +43,14 @@ class Pairing:
 
     @classmethod
     def from_rankings(cls, a: InputTable, b: InputTable, policies: PairPolicies) -> Pairing:
-        """Read the first ranking; the second one is not read yet."""
+        """Read and index the first ranking; the second one is read later."""
         left, right = comparable(a, b)
         return cls(a, index_ranking(Batches(a, left).whole()), Batches(b, right), policies)
 
     def each(
         self, work: Callable[[PairFrame], T], on_progress: OnProgress = ignore_progress
     ) -> list[T]:
-        """Call `work` with the pair frame of each batch, on all cores, in any order."""
+        """Call `work` with the pair frame of each batch, on all cores; return all results."""
         try:
             pairs = read_batches(self.b, lambda: _PairBatches(self, work), on_progress, heavy=True)
             return pairs.finish()
@@ -70,7 +70,7 @@ class _PairBatches(Generic[T]):
         self._lock = threading.Lock()
 
     def add(self, batch: Batch) -> None:
-        """Work on a batch of the second ranking."""
+        """Pair a batch of the second ranking with the first ranking, and process the pairs."""
         numbers = self._pairing.index.find(batch)
         self._came[numbers[numbers >= 0]] = True
         result = self._pair(numbers, Side(batch, None, len(numbers), batch.height))
@@ -107,14 +107,14 @@ class PairEvaluation(Evaluation):
 
     @property
     def row_bytes(self) -> tuple[int, int]:
-        """Return the bytes that a row of each side takes at the peak, short ids included."""
+        """Return the memory that a row of each ranking takes at the peak, in bytes."""
         return 140, 110  # measured
 
     @classmethod
     def from_metrics(
         cls, metrics: Metrics, policies: PairPolicies, intervals: Intervals
     ) -> PairEvaluation:
-        """Compile metrics over the pair frame."""
+        """Prepare the evaluation of metrics over the pair frame."""
         plan = compile_plan(resolve(metrics, "pair", any_average=True), PAIR_FRAME)
         if taken := [label for label in plan.labels if label in PAIR_COUNTS]:
             raise MetricParameterError(
@@ -135,7 +135,7 @@ class PairEvaluation(Evaluation):
         return pairing.each(self._evaluate_pairs, report_rows(left, right, on_progress))
 
     def evaluate_partition(self, left: pl.DataFrame, right: pl.DataFrame) -> Accumulator:
-        """Evaluate queries from all their rows of both inputs, in any order."""
+        """Evaluate the queries of a partition, given all their rows in both rankings."""
         sides = part_of(left, "ranking a"), part_of(right, "ranking b")
         return self.merge(self.evaluate_in_memory(*sides))
 
@@ -156,5 +156,5 @@ class PairEvaluation(Evaluation):
             raise NoSharedQueryError(*find_ids(QUERY))
 
     def items(self, counts: Counts, sides: Sides) -> list[Item]:
-        """List the counts of both rankings."""
+        """Return the ledger rows with the counts of both rankings."""
         return pair_items(cast("PairCounts", counts), self.left(sides[0]), sides[1])

@@ -56,7 +56,7 @@ EvaluatePartition: TypeAlias = Callable[[pl.DataFrame, pl.DataFrame], Accumulato
 
 @record
 class ValuesFile:
-    """Name a Parquet file for values per query, and make its metadata when all are known."""
+    """Describe a Parquet file for values per query: its path, and a callback for its metadata."""
 
     path: Path
     about: Callable[[Accumulator], About]
@@ -73,7 +73,7 @@ def evaluate_partitions(
     values_file: ValuesFile | None = None,
     on_progress: Report | None = None,
 ) -> Accumulator:
-    """Evaluate inputs that do not fit in memory.
+    """Evaluate two inputs that do not fit in memory, partition by partition.
 
     Args:
         left: the side inputs of the run, or the first of two rankings.
@@ -118,7 +118,7 @@ def merge_parts(
     values_file: ValuesFile | None,
     on_progress: Report | None,
 ) -> Accumulator:
-    """Merge partial results into the accumulator of no queries, as they come, in any order."""
+    """Merge accumulators of different queries into the accumulator `empty`, as they come."""
     with scratch_folder() as folder:
         merger = _Merger(folder, values_file, on_progress, 0)
         whole = merger.merge(parts, empty)
@@ -167,7 +167,7 @@ def _refuse_lost_rows(whole: Accumulator, names: Sequence[str], rows: Sequence[i
 
 @dataclass
 class _Merger:
-    """Merge partial results as they come; write their values to files if there is an output."""
+    """Merge accumulators as they come; if there is an output, write their values to files."""
 
     folder: Path
     values_file: ValuesFile | None
@@ -178,7 +178,7 @@ class _Merger:
     files: list[Path] = field(default_factory=list)
 
     def merge(self, parts: Iterable[Accumulator], whole: Accumulator) -> Accumulator:
-        """Merge partial results into the accumulator of no queries."""
+        """Merge accumulators of different queries into `whole`, an empty one."""
         self.files.clear()
         self.rows = self.queries = trimmed = 0
         self._report("reading")
@@ -206,7 +206,7 @@ class _Merger:
             self.on_progress(Progress(stage, self.rows, self.total_rows, self.queries))
 
     def write(self, whole: Accumulator, *, ordered: bool) -> None:
-        """Merge the files into one, by query; `ordered`: the files are in this order already."""
+        """Merge the files of values into one, by query; `ordered`: files are in order already."""
         if self.values_file is None:
             return
         self._report("writing values")
@@ -242,7 +242,7 @@ def merge_sorted_files(files: Sequence[Path], *, ordered: bool) -> pl.LazyFrame:
 def _read_merged(
     files: Sequence[Path], columns: list[str], rows: int | None
 ) -> Iterator[pl.DataFrame]:
-    """Yield the rows of sorted files in order of their queries."""
+    """Merge files that are sorted by query: yield their rows in the order of queries."""
     del rows  # a limit needs no action: the generator is not consumed further
     sides = [_SortedFile(file, [QUERY, *(name for name in columns if name != QUERY)])
              for file in files]  # fmt: skip
@@ -267,7 +267,7 @@ class _SortedFile:
         self.last: str | None = ""
 
     def read_more(self) -> None:
-        """Read more rows of the input into the pending rows."""
+        """Read more rows of the file into the buffer of pending rows."""
         with reading("the temporary files"):
             rows = self._rows.slice(self._read, MERGED_ROWS).collect(engine="in-memory")
         self._read += rows.height
@@ -275,7 +275,7 @@ class _SortedFile:
         self.last = rows[QUERY][-1] if rows.height == MERGED_ROWS else None
 
     def take_before(self, bound: str | None) -> pl.DataFrame:
-        """Return the pending rows of the queries before a bound; None: of all queries."""
+        """Remove and return the pending rows of queries before `bound`; None: all rows."""
         height = self._pending.height
         cut = height if bound is None else int(self._pending[QUERY].search_sorted(bound))
         taken, self._pending = self._pending[:cut], self._pending[cut:]
@@ -287,7 +287,7 @@ _FEWEST_ROWS = 1 << 10
 
 
 class SortedPartitions:
-    """Read the rows of the same queries on both sides, in partitions of limited size.
+    """Read two inputs sorted by query side by side, in partitions with the same queries.
 
     Reading ends early where an input turns out not to be sorted: `complete` says after the last
     partition whether all rows came.
@@ -316,7 +316,7 @@ class SortedPartitions:
 
 
 class _SortedInput:
-    """Read an input from its beginning to its end, in steps of limited rows and bytes."""
+    """Read an input sorted by query from beginning to end, in steps of limited rows and bytes."""
 
     def __init__(self, side: InputTable, rows: int, limit: int) -> None:
         self.total = count_rows(side)
@@ -325,7 +325,7 @@ class _SortedInput:
         self._pending = side.frame.head(0).collect()
 
     def looks_sorted(self) -> bool:
-        """Return whether queries that are picked at even distances are in order."""
+        """Tell whether an input seems to be sorted, by queries at even distances."""
         if not self.total:
             return True
         places = np.unique(np.linspace(0, self.total - 1, _PROBES).astype(int)).tolist()
@@ -342,7 +342,7 @@ class _SortedInput:
         return None if self._ended else self._pending[QUERY][-1]
 
     def rows_before(self, bound: str | None) -> pl.DataFrame:
-        """Return all pending rows before the first row of a query."""
+        """Remove and return all rows of queries before `bound`; None: all rows."""
         while not self._ended and (
             bound is None or not self._pending.height or self._pending[QUERY][-1] < bound
         ):
@@ -399,7 +399,7 @@ class HashedPartitions:
                 yield partition
 
     def explain(self, error: DuplicateError) -> DuplicateError:
-        """Return the error of one partition with counts over the whole input."""
+        """Return the error of one partition as one about the duplicates in a whole input."""
         for side in self._sides:
             if side.table.role == error.role:
                 return side.all_duplicates()

@@ -1,4 +1,4 @@
-"""Compute many metrics in one pass: shared sums are computed once, in a fixed order.
+"""Compute many metrics in one pass: sums that metrics share are computed once, in a fixed order.
 
 Expressions per row run in polars; their sums per query run in numpy over rows sorted by query and
 rank, so that the same input gives the same bits on any number of threads.
@@ -33,7 +33,7 @@ _SIDES = ("", ABOVE, BELOW)
 
 
 class Rows(Protocol):
-    """Provide the rows of many queries, sorted by query, such as the judged or the pair frame."""
+    """Define a frame with the rows of many queries, sorted by query, such as the judged frame."""
 
     @property
     def queries(self) -> pl.Series:
@@ -47,17 +47,17 @@ class Rows(Protocol):
 
     @property
     def code(self) -> NDArray[np.int32]:
-        """Return the number of each row's query."""
+        """Return, for each row, the index of its query."""
         ...
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
-        """Return the frame with these columns."""
+        """Return the rows as a DataFrame with the given columns."""
         ...
 
 
 @record
 class Plan:
-    """Hold compiled metrics: shared parts, expressions over parts, and expressions over rows.
+    """Hold compiled metrics: the sums that they share, and expressions over sums and over rows.
 
     Expressions that cannot be split into parts (user-defined metrics, and a few that depend on the
     list as a whole) are computed over the rows of each query.
@@ -74,7 +74,7 @@ class Plan:
 
     @cached_property
     def columns(self) -> set[str]:
-        """Return the columns of the frame that are needed."""
+        """Return the columns of the frame that the metrics need."""
         names: set[str] = set()
         for expression, _ in self.parts.values():
             names.update(expression.meta.root_names())
@@ -94,7 +94,7 @@ class Plan:
 
 
 def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
-    """Compile metrics into a plan that computes shared parts once.
+    """Compile metrics into a plan that computes the sums that they share once.
 
     `columns`: the columns of the frame that the metrics look at.
     """
@@ -113,7 +113,7 @@ def compile_plan(metrics: Sequence[Metric], columns: FrameColumns) -> Plan:
 
 
 def check_columns(expressions: Expressions, columns: FrameColumns) -> None:
-    """Refuse expressions, by their labels, over columns that a frame does not have."""
+    """Refuse expressions over columns that a frame does not have, and name their labels."""
     for label, expression in expressions.items():
         unknown = [name for name in expression.meta.root_names() if columns.find(name) is None]
         if unknown:
@@ -124,7 +124,7 @@ def check_columns(expressions: Expressions, columns: FrameColumns) -> None:
 
 
 def compute_values(plan: Plan, source: Rows) -> pl.DataFrame:
-    """Compute the values of each query of the frame, in the order of its queries."""
+    """Compute the metrics of a plan for each query of a frame, in the order of its queries."""
     rows = source.frame(sorted(plan.columns))
     reduced: dict[str, NDArray[np.float64]] = {}
     names = list(plan.parts)
@@ -181,7 +181,7 @@ def _aggregate_rows(
 
 
 def empty_values(metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Return an empty frame of values."""
+    """Return a frame of values per query, without rows."""
     labels = [metric.label for metric in metrics]
     summed = [m.label + side for m in metrics if m.average == "micro" for side in _SIDES]
     columns = _order_columns(labels, {*labels, *summed})
@@ -189,7 +189,7 @@ def empty_values(metrics: Sequence[Metric]) -> pl.DataFrame:
 
 
 def metric_values(values: pl.DataFrame) -> pl.DataFrame:
-    """Return query_id and the column of each metric, without numerators and denominators."""
+    """Return query_id and the value of each metric, without numerators and denominators."""
     names = [name for name in values.columns if not name.endswith((ABOVE, BELOW))]
     return values if len(names) == values.width else values[names]
 
@@ -200,7 +200,7 @@ def label_of(column: str) -> str:
 
 
 def concat_values(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate the values of different queries, in byte order of their ids."""
+    """Concatenate frames of values of different queries, in byte order of query ids."""
     whole = pl.concat(parts)
     if whole[QUERY].is_sorted():
         return whole
@@ -208,14 +208,14 @@ def concat_values(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def copy_values(values: pl.DataFrame, rows: NDArray[np.int64], queries: pl.Series) -> pl.DataFrame:
-    """Return a frame of values for `queries`; `rows` has the row of `values` for each query."""
+    """Copy values to more queries: `rows` has the row of `values` for each of `queries`."""
     return values[pl.Series(rows)].with_columns(queries.alias(QUERY))
 
 
 def combine_values(
     values: pl.DataFrame, other: pl.DataFrame, labels: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the values of metrics over two frames, in the order of labels.
+    """Join the values per query of metrics over two frames, columns in order of `labels`.
 
     Values are null where only one of the frames has a query.
     """
@@ -228,5 +228,5 @@ def combine_values(
 
 
 def _order_columns(labels: Sequence[str], columns: Collection[str]) -> list[str]:
-    """Return columns of metrics in the order of their labels: values first."""
+    """Sort the columns of metrics by `labels`: all values, then numerators and denominators."""
     return [label + side for side in _SIDES for label in labels if label + side in columns]

@@ -101,7 +101,7 @@ _State: TypeAlias = tuple[tuple[str | int, ...], ...]
 
 
 class Exported:
-    """Export frames by their names; the first is the default."""
+    """Export the frames of an object by name; the first of `FRAMES` is the default."""
 
     FRAMES: ClassVar[tuple[str, ...]]
 
@@ -155,7 +155,7 @@ def about_frame(
 
 
 def names_in_file(path: Path | Remote) -> dict[str, str]:
-    """Return the names of the inputs of a stored frame; none of one that an old version wrote."""
+    """Return the names of the inputs of a stored frame; none if the file does not tell."""
     if isinstance(path, Remote):
         about = read_about(io.BytesIO(path.read()))
     else:
@@ -220,7 +220,7 @@ class Result(Exported):
         return self._values.lazy()
 
     def _refuse_another(self) -> None:
-        """Refuse values that were replaced after the summary was read."""
+        """Refuse to read values from files that were replaced since the summary was read."""
         if isinstance(self._values, Path | Remote) and _state(self._values) != self._state:
             raise UnreadableInputError(
                 str(self._values), "it was replaced by another result since this one was read"
@@ -241,7 +241,7 @@ class Result(Exported):
         return means[label]
 
     def count(self, item: str) -> float | None:
-        """Return an entry of the ledger.
+        """Return the value of an entry of the ledger, such as "queries_missing".
 
         >>> rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "map").count("queries_evaluated")
         1.0
@@ -271,15 +271,16 @@ class Result(Exported):
         return cast("Path", place(folder))  # an address is as good as a path where it is read
 
     def write_files(self, folder: Path, *, values: bool = True) -> None:
-        """Write the frames as Parquet files, the per-query values only where they are not there."""
+        """Write the frames as Parquet files into a folder; `values`: also values per query."""
         for name in _COLUMNS:
             frame = None if name == "per_query" and not values else getattr(self, name)
             if frame is not None and not (name in _OPTIONAL and frame.is_empty()):
                 write_parquet(frame, folder / f"{name}.parquet", self.about(name))
 
     def about(self, frame: str) -> dict[str, Any]:
-        """Return what a file with this frame has under the key `rankframe` of its metadata:
-        metrics, policies, and what was evaluated.
+        """Return the metadata of a file with a frame of this result.
+
+        It is stored under the key `rankframe`: metrics, policies, and what was evaluated.
         """
         return about_frame(frame, list(self.means), self.ledger, self.inputs)
 
@@ -291,7 +292,7 @@ class Result(Exported):
         *,
         storage_options: StorageSettings | None = None,  # noqa: ARG003 (by `takes_options`)
     ) -> Result:
-        """Read back what `write` wrote, here or on Spark: all of one result, or an error.
+        """Read a result that `write` or Spark wrote: all of one result, or an error.
 
         A result that another process replaces meanwhile is the old one or the new one.
         """
@@ -399,7 +400,7 @@ class Result(Exported):
 
 
 def is_result(folder: Path | Remote) -> bool:
-    """Return whether a folder holds values of queries as `write` leaves them."""
+    """Tell whether a folder holds a stored result: whether it has values per query."""
     return _stored(folder, "per_query").exists()
 
 
@@ -421,7 +422,7 @@ def _explained(place: object) -> Iterator[None]:
 
 
 def _state(path: Path | Remote) -> _State:
-    """Return inode, size and modification time of every file of a folder: they show a rewrite."""
+    """Return inode, size and time of each file in a folder, to notice a replaced result."""
     try:
         if isinstance(path, Remote):
             return path.state()
@@ -446,7 +447,7 @@ def _scanned(path: Path | Remote) -> pl.LazyFrame:
 
 
 def slices_table(slices: pl.DataFrame, counted: str) -> list[Part]:
-    """Return a table of the first slices, a column per metric, and the number of further slices.
+    """Return a table of the first slices of queries, and a note with the number of others.
 
     `counted` is the title of the column that counts queries.
     """

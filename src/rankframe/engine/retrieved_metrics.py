@@ -50,7 +50,7 @@ _FROM = {
 
 @record
 class SideInputs:
-    """Open the side inputs of metrics, each input at its first use."""
+    """Open `train`, `reference` and the catalogue, each at its first use."""
 
     policies: Policies
     columns: Columns | None = None
@@ -58,13 +58,13 @@ class SideInputs:
 
     @cached_property
     def train(self) -> InputTable | None:
-        """Return the interactions, if there are any."""
+        """Return the training interactions, or None if none were passed."""
         source = self.policies.train
         return None if source is None else open_train(source, self.columns, limit=self.limit)
 
     @cached_property
     def reference(self) -> InputTable | None:
-        """Return the run that another run is compared with, if there is any."""
+        """Return the reference run, or None if none was passed."""
         policies = self.policies
         if policies.reference is None:
             return None
@@ -143,7 +143,7 @@ class RetrievedMetrics:
         return retrieved
 
     def _prepare(self) -> None:
-        """Compute the values that all threads share, before they start."""
+        """Encode the attributes that metrics use, before several threads need them."""
         catalogue = self.catalogue
         for name in self.plan.columns:
             request = catalogue.frame.request(name)
@@ -158,7 +158,7 @@ class RetrievedMetrics:
 
     @property
     def needed(self) -> set[float]:
-        """Return the kinds of side inputs that the metrics use."""
+        """Return which of judgments, `train` and `reference` the metrics use."""
         columns = self.catalogue.frame.without_parameters(self.plan.columns)
         needed = {what for name, what in SIDE_OF_COLUMN.items() if name in columns}
         if self.items_by is not None and self.items_by.hits:
@@ -167,7 +167,7 @@ class RetrievedMetrics:
 
     @property
     def cutoffs(self) -> list[int | None]:
-        """Return the cutoffs at which documents are counted, the whole list last."""
+        """Return the cutoffs at which documents are counted, with the whole list last."""
         ks = {metric.params.get("k") for metric in self.documents if metric.definition}
         if any(metric.definition is None for metric in self.documents):
             ks.add(None)
@@ -177,7 +177,7 @@ class RetrievedMetrics:
 
     @property
     def by_value(self) -> dict[str, int]:
-        """Return the attributes whose values are counted by rank, each with the last rank."""
+        """Return the attributes whose values are counted by rank, and the last ranks."""
         found: dict[str, int] = {}
         for metric in self.documents:
             if metric.definition is not None and metric.definition.by_value:
@@ -188,18 +188,18 @@ class RetrievedMetrics:
         return found
 
     def no_exposure(self) -> Exposure:
-        """Return an empty accumulator of exposure counts."""
+        """Return exposure counts of 0, to which batches are added."""
         hits = self.items_by is not None and self.items_by.hits
         return Exposure.empty(self.cutoffs, self.catalogue, self.by_value, hits=hits)
 
     @property
     def deepest(self) -> int | None:
-        """Return the deepest rank in use, or None for the whole list."""
+        """Return the deepest rank that metrics look at, or None for the whole list."""
         depths = [] if self.items_by is None else [self.items_by.k]
         return deepest_rank((*self.plan.metrics, *self.documents), *depths)
 
     def start(self, left: pl.DataFrame) -> Callable[[], RetrievedValues]:
-        """Index all side inputs of a run, and return a function that starts reading the run."""
+        """Index the inputs besides the run; return a factory of accumulators for its batches."""
         policies = self.policies
         sides = SideIndexes.from_rows(
             left, sorted(self.needed), policies.ties, policies.run_duplicates
@@ -210,7 +210,7 @@ class RetrievedMetrics:
 
 @dataclass(kw_only=True)
 class RetrievedValues:
-    """Accumulate the values of batches as they are read, on several threads."""
+    """Accumulate values and counts of retrieved documents, batch by batch, on many threads."""
 
     metrics: RetrievedMetrics
     sides: SideIndexes
@@ -220,7 +220,7 @@ class RetrievedValues:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, batch: Batch) -> None:
-        """Add a batch."""
+        """Compute the values and counts of a batch, and accumulate both."""
         metrics = self.metrics
         rows = RetrievedFrame(
             batch, self.sides, metrics.catalogue, metrics.policies, metrics.deepest
@@ -253,7 +253,7 @@ class RetrievedValues:
                 self.exposure.add(rows, slices)
 
     def finish(self) -> tuple[pl.DataFrame, RunCounts]:
-        """Return the values of all queries in byte order, and the counts."""
+        """Return the values of all queries in byte order of their ids, and the counts."""
         parts = [empty_values(self.metrics.plan.metrics), *self.parts]
         return concat_values(parts), replace(self.counts, exposure=self.exposure)
 

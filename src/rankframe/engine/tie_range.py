@@ -29,7 +29,7 @@ from rankframe.metrics.metric import Metric
 from rankframe.stats.bootstrap import hash_ids
 from rankframe.stats.exact import Exact, exact_moments, exact_sum
 
-# With more judgments than these, a sample of the queries is looked at.
+# With more judgments, only a sample of the queries is evaluated in both orders.
 _JUDGMENTS = 200_000
 # Metrics that a better document nearer to the top does not always improve.
 UNBOUNDED: Final = frozenset({"infap", "compat"})
@@ -39,7 +39,7 @@ _ORDERS: tuple[TieOrder, TieOrder] = ("worst", "best")
 
 @record
 class TieSums:
-    """Hold the sum of a metric's values, and the changes by the worst and the best tie order."""
+    """Hold the sum of a metric's values, and how the worst and the best tie order change it."""
 
     queries: int = 0
     values: Exact = _NOTHING
@@ -57,7 +57,7 @@ class TieSums:
 
 @record
 class TieRanges:
-    """Hold the sums of all metrics; they merge by addition."""
+    """Hold a `TieSums` for each metric; those of different queries add up."""
 
     # queries in which the order of ties matters
     affected: int = 0
@@ -96,7 +96,7 @@ def find_tie_ranges(
     evaluated: Flags,
     max_grade: float | None,
 ) -> TieRanges | None:
-    """Compute the metrics of a block of queries in the best and in the worst order of ties.
+    """Compute how much the best and the worst order of ties change metrics in some queries.
 
     Args:
         found: the run, looked up in the judgments.
@@ -144,7 +144,7 @@ def find_tie_ranges(
 
 
 def has_bounds(metric: Metric) -> bool:
-    """Return whether the best and the worst order of ties bound the values of a metric."""
+    """Tell whether the best and the worst order of ties bound the values of a metric."""
     if metric.definition is None or metric.frame != "judged":
         return False
     gain = metric.params.get("gain")
@@ -155,7 +155,7 @@ def has_bounds(metric: Metric) -> bool:
 
 
 def _sampled(found: RunMatches, block: tuple[int, int]) -> Flags:
-    """Flag the sampled queries of a block."""
+    """Flag the sampled queries among those of a block (see `_JUDGMENTS`)."""
     rows = found.judgments.read
     if rows <= _JUDGMENTS:
         return np.ones(block[1] - block[0], np.bool_)
