@@ -49,7 +49,7 @@ _before: list[dict[bytes, int]] = []
 
 @contextmanager
 def freed_at_once() -> Iterator[None]:
-    """Give memory that is freed inside the block back to the system at once.
+    """Give freed memory back to the operating system at once, inside the `with` block.
 
     The settings apply to the whole process. Blocks may nest and overlap between threads.
     """
@@ -70,19 +70,19 @@ def freed_at_once() -> Iterator[None]:
 
 
 def _map_arrays(least: int) -> None:
-    """Make C's allocator map each array of at least `least` bytes separately."""
+    """Make C's allocator map each array of at least `least` bytes on its own (`mmap`)."""
     with suppress(OSError, TypeError, AttributeError):  # not glibc
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, least)
 
 
 def trim() -> None:
-    """Make C's allocator give the freed memory of all threads back to the system (takes ms)."""
+    """Make C's allocator give all freed memory back to the operating system (takes some ms)."""
     with suppress(OSError, TypeError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _set_decay(values: dict[bytes, int] | None) -> dict[bytes, int]:
-    """Set how long each arena keeps freed pages, in ms; return the previous values by setting.
+    """Set how long each jemalloc arena keeps freed pages, in ms; return the previous settings.
 
     `values`: the new values by setting; None: 0 for every arena.
     """

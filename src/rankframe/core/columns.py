@@ -116,7 +116,7 @@ def is_pattern(name: str) -> bool:
 
 
 class _Written(NamedTuple):
-    """Define how a parameter is written in the name of a column, and how it is parsed."""
+    """Describe how a parameter is written in the name of a column, and how it is parsed."""
 
     before: str
     looks: str
@@ -142,7 +142,9 @@ _WRITTEN: Final[dict[str, _Written]] = {
 
 @record
 class ColumnRequest:
-    """Request a column of a frame. Its name has the parameters that differ from their defaults.
+    """Request a column of a frame, with values of its parameters.
+
+    Its name has the parameters that differ from their defaults.
 
     >>> ColumnRequest("found").name, ColumnRequest("found", rel=2).name
     ('found', 'found_rel2')
@@ -211,7 +213,7 @@ class FrameColumns:
         self, *, rel: Iterable[float] = (), alpha: Iterable[float] = (), ties: Iterable[str] = (),
         k: Iterable[int] = (),
     ) -> dict[str, pl.DataType]:  # fmt: skip
-        """Return the types of the columns, at default parameters and all combinations of these."""
+        """Return the types of all columns, at default parameters and at the given values."""
         schema: dict[str, pl.DataType] = {}
         columns = self.columns.items()
         choices = product((None, *k), (ALPHA, *alpha), (None, *rel), columns, (None, *ties))
@@ -257,7 +259,7 @@ class FrameColumns:
         return self.columns.get(self.request(name).column)
 
     def without_parameters(self, names: Iterable[str]) -> set[str]:
-        """Return the names of these columns without their parameters."""
+        """Return the given names of columns without their parameters."""
         return {self.request(name).column for name in names}
 
     def of_whole_input(self, name: str) -> bool:

@@ -44,7 +44,10 @@ class RankframeError(ValueError):
         super().__init__(self.message())
 
     def message(self, *, flags: bool = False) -> str:
-        """Return the message, without passwords; options as arguments, or as flags."""
+        """Return the error message; with `flags`, options are written as on a command line.
+
+        Passwords are masked.
+        """
         words = masked("".join(self._word(part, flags=flags) for part in self.parts))
         short = _LONG.sub(lambda long: shorten(long[0]), words)
         # Names may hold surrogates, which no stream can write.
@@ -65,7 +68,7 @@ class RankframeError(ValueError):
 def _restored(
     kind: type[RankframeError], parts: tuple[Part, ...], facts: dict[str, Any]
 ) -> RankframeError:
-    """Restore an error that was pickled."""
+    """Recreate an error that was pickled."""
     error = kind.__new__(kind)
     RankframeError.__init__(error, *parts)
     vars(error).update(facts)
@@ -74,7 +77,7 @@ def _restored(
 
 @contextmanager
 def naming_the_run(name: str) -> Iterator[None]:
-    """Name the run in errors about it: "run b has 14 duplicate …"."""
+    """Name the run in errors raised inside the `with` block: "run b has 14 duplicate …"."""
     try:
         yield
     except RankframeError as error:
@@ -84,7 +87,7 @@ def naming_the_run(name: str) -> Iterator[None]:
 
 @contextmanager
 def in_vocabulary(vocabulary: Vocabulary) -> Iterator[None]:
-    """Write errors that are raised inside the block in these words for queries and documents."""
+    """Write errors raised inside the `with` block in the words of `vocabulary`, such as "user"."""
     try:
         yield
     except RankframeError as error:

@@ -17,7 +17,7 @@ _WORKERS = (*(f"polars-{digit}" for digit in range(10)), "tokio-rt-worker", "asy
 
 
 class _Process:
-    """Hold the state of this process."""
+    """Hold whether polars had threads at the last fork, and whether this process is such a fork."""
 
     # whether polars had threads when the last fork began
     had_threads = False
@@ -34,7 +34,7 @@ def refuse_if_stranded() -> None:
 
 
 def _before() -> None:
-    """Record in the parent, before a fork, whether polars has threads."""
+    """Record, in the parent before a fork, whether polars has threads."""
     _Process.had_threads = "polars" in sys.modules and _has_threads()
 
 
@@ -43,7 +43,7 @@ def _in_child() -> None:
 
 
 def _has_threads() -> bool:
-    """Tell whether polars has worked in this process.
+    """Tell whether polars has started threads in this process.
 
     If threads cannot be listed, having imported polars counts.
     """

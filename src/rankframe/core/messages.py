@@ -69,12 +69,12 @@ class Option:
 
 @record
 class Role:
-    """Refer to an input in a message; the error adds the name of the run, if there are several."""
+    """Refer to an input in a message; errors add the name of the run if there are several runs."""
 
     name: str
 
     def text(self, run: str) -> str:
-        """Return the role of the input; for a run, followed by the name of the run."""
+        """Return the name of the input; if it is a run, followed by the name `run`."""
         return f"{self.name} {run}".rstrip() if self.name == "run" else self.name
 
 
@@ -83,7 +83,7 @@ Part: TypeAlias = str | Option | Role
 
 
 def number_of(count: float, noun: str) -> str:
-    """Count a noun, in the singular or plural.
+    """Write a count and a noun, in the singular or plural.
 
     >>> number_of(1, "query"), number_of(1960, "judged query"), number_of(0, "row")
     ('1 query', '1,960 judged queries', '0 rows')
@@ -112,7 +112,7 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
 
 
 def sentences(*texts: Sequence[Part]) -> list[Part]:
-    """Join sentences, each with a full stop; empty ones are left out."""
+    """Join sentences, each ended by a full stop, and leave out empty ones."""
     parts: list[Part] = []
     for sentence in texts:
         if not sentence or sentence == ("",):
@@ -151,7 +151,7 @@ def masked(text: str) -> str:
 
 
 def without_user(reason: str) -> str:
-    """Remove user names and passwords from what a driver says of an address, in quotes.
+    """Remove user names and passwords from a driver's message that quotes an address.
 
     >>> without_user("could not translate host name 'word@127.0.0.1'")
     "could not translate host name '127.0.0.1'"

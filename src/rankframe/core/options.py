@@ -47,9 +47,9 @@ _WIDTH = 88
 # A sentence on an option in a docstring.
 _ENTRY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _LARGEST = (1 << 63) - 1
-# Products and sums of grades, gains and weights up to it do not overflow.
+# Products and sums of grades, gains and weights of at most this size do not overflow.
 LARGEST_WEIGHT = 1e100
-# The longest list of queries, rather than of choices.
+# The most entries of a list that an option takes, such as a list of queries.
 _LONGEST_LIST = 10_000_000
 # The longest name of a metric or a rule.
 LONGEST_NAME = 1_000
@@ -69,7 +69,7 @@ def is_number(value: object) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number; True and False are none."""
+    """Tell whether a value is a whole number, and neither True nor False."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -79,7 +79,7 @@ def is_count(value: Any) -> bool:
 
 
 class Check(NamedTuple):
-    """Test a value of an option; `expected` and `show` are for the error if it does not pass."""
+    """Test the values of an option; `expected` and `show` are for the error about a wrong value."""
 
     passes: Callable[[Any], bool]
     expected: str
@@ -214,13 +214,13 @@ def option(
     check: Check | None = None,
     needs: str | None = None,
 ) -> Any:
-    """Declare a field of a group of options; the docstring of the group has its sentence."""
+    """Declare an option: a dataclass field of a group, whose docstring has a sentence on it."""
     facts = {"help": help, "ledger": ledger, "unset": unset, "check": check, "needs": needs}
     return field(default=default, metadata=facts)
 
 
 class Options:
-    """Hold a group of options, checked when it is made."""
+    """Hold the values of a group of options, which are checked on creation."""
 
     # heads its section in the documentation of functions
     title: ClassVar[str] = "Options"
@@ -232,12 +232,12 @@ class Options:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """Make the group from keyword arguments; names of other groups are ignored."""
+        """Make the group from keyword arguments, ignoring options of other groups."""
         names = vars(cls)["__dataclass_fields__"].keys() & options.keys()
         return cls(**{name: options[name] for name in names})
 
     def described(self) -> dict[str, str]:
-        """Return the lines of the ledger, by option."""
+        """Return what the ledger says about each option, by name."""
         lines: dict[str, str] = {}
         for info in declared(type(self)):
             if info.needs and getattr(self, info.needs) is None:
@@ -266,7 +266,7 @@ def declared(group: type[Options]) -> list[OptionInfo]:
 
 @cache
 def _sentences(group: type[Options]) -> dict[str, str]:
-    """Return the sentences on options in the docstrings of a group and of those it extends."""
+    """Return the sentences on options in the docstrings of a group and its base classes."""
     sentences: dict[str, str] = {}
     for owner in reversed(group.__mro__):
         found = _ENTRY.findall(inspect.cleandoc(owner.__doc__ or ""))
@@ -275,13 +275,13 @@ def _sentences(group: type[Options]) -> dict[str, str]:
 
 
 def same_option(group: type[Options], name: str) -> Any:
-    """Declare a field as another group declares it."""
+    """Declare an option with the same properties as in another group."""
     original = vars(group)["__dataclass_fields__"][name]
     return field(default=original.default, metadata={**original.metadata, "same_as": group})
 
 
 def choices(kind: Any) -> Iterator[str]:
-    """Yield the values that a type lists."""
+    """Yield the values of the `Literal`s in a type."""
     for part in (kind, *get_args(kind)):
         if get_origin(part) is Literal:
             yield from get_args(part)
@@ -292,7 +292,7 @@ def choices(kind: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Progress:
-    """Describe the current stage of the work, and how much of it is done."""
+    """Describe the current stage of the work, and how many of its rows are done."""
 
     stage: str
     rows: int
@@ -414,7 +414,7 @@ def _documented(docstring: str, sections: Mapping[str, list[OptionInfo]]) -> str
 Order: TypeAlias = Literal["columns", "rows", "score", "rank"]
 Ranks: TypeAlias = Literal["renumbered", "kept"]
 Ties: TypeAlias = Literal["doc_desc", "doc_asc", "as_given", "rank"]
-# Beside judgments, whose grades are known.
+# Orders of ties where judgments tell the grades of the documents.
 JudgedTies: TypeAlias = Literal["doc_desc", "doc_asc", "as_given", "rank", "best", "worst"]
 Duplicates: TypeAlias = Literal["error", "keep_best"]
 # The units that documents are part of: a table, its file, a mapping, or an expression over doc_id.
@@ -595,22 +595,22 @@ class Policies(Options):
 
     @property
     def run_duplicates(self) -> Duplicates:
-        """Return the policy for duplicates in a run: of the chunks of a unit, the best is kept."""
+        """Return what to do with duplicates in a run: of a unit's chunks, the best is kept."""
         return self.duplicates if self.unit is None else "keep_best"
 
     @property
     def shows(self) -> bool:
-        """Tell whether an input is given that only metrics of retrieved documents use."""
+        """Tell whether `train`, `items`, `catalogue` or `reference` was passed."""
         return any(getattr(self, name) is not None for name in _TABLES)
 
     @property
     def judging(self) -> Policies:
-        """Return the policies for metrics of judgments alone, over a run that is open already."""
+        """Return a copy for metrics of judgments alone, over a run that is already opened."""
         return Policies(**{**vars(self), **dict.fromkeys(_TABLES), "exclude_seen": False})
 
     @property
     def keeps_chunk_ranks(self) -> bool:
-        """Tell whether a unit has the rank of its best chunk."""
+        """Tell whether a unit is given the rank of its best chunk."""
         return self.unit is not None and self.unit_ranks == "kept" and self.ranks != "kept"
 
 
@@ -763,7 +763,7 @@ class Intervals(Options):
     seed: int = option(0, "Random seed for bootstrap and randomisation tests.", check=_WHOLE)
 
     def described(self) -> dict[str, str]:
-        """Return the one line of the ledger."""
+        """Return what the ledger says about intervals: their level and method."""
         if self.ci is None:
             return {"ci": "none"}
         how = "Student's t"
@@ -860,13 +860,13 @@ _storage_options: ContextVar[Mapping[str, Any]] = ContextVar("storage", default=
 
 
 def storage_options() -> Mapping[str, Any]:
-    """Return the current settings of remote storage."""
+    """Return the settings of remote storage that are in force."""
     return _storage_options.get()
 
 
 @contextmanager
 def reached_with(settings: Mapping[str, Any] | None) -> Iterator[None]:
-    """Use these settings of remote storage for all files that are opened or written in the block.
+    """Use the given settings of remote storage for all files inside the `with` block.
 
     None keeps the current settings. Settings never appear in a ledger or a file.
     """

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
-    """Make a class a dataclass whose instances are equal if all their fields are."""
+    """Make a class a dataclass whose instances are equal if all of their fields are."""
     for method in (__eq__, __hash__, __repr__):
         if method.__name__ not in vars(cls):
             setattr(cls, method.__name__, method)

@@ -48,7 +48,7 @@ class Cell:
 
 @record
 class Column:
-    """Name a column and say whether it holds numbers, which are aligned to the right."""
+    """Describe a column: its title, and whether it holds numbers, which are right-aligned."""
 
     title: str
     numeric: bool = True
@@ -99,12 +99,12 @@ class Table:
         return [column.title for column in self.columns]
 
     def take(self, places: Sequence[int]) -> Table:
-        """Return a table of the columns at these positions."""
+        """Return a table of the columns at the positions `places`."""
         groups = [[[row[place] for place in places] for row in group] for group in self.groups]
         return replace(self, columns=[self.columns[place] for place in places], groups=groups)
 
     def without(self, *titles: str) -> Table:
-        """Return the table without these columns."""
+        """Return the table without the columns called `titles`."""
         return self.take([place for place, title in enumerate(self.titles) if title not in titles])
 
     def without_empty_columns(self) -> Table:
@@ -144,7 +144,7 @@ Part: TypeAlias = Table | Note
 
 
 def as_cell(content: str | Cell) -> Cell:
-    """Turn a text into a cell; return a cell unchanged."""
+    """Turn a text into a cell; return cells unchanged."""
     return content if isinstance(content, Cell) else Cell(content)
 
 

@@ -38,7 +38,7 @@ def _count_texts(column: pl.Series) -> int:
 
 
 class MemoryBudget:
-    """Bound the bytes of the batches in flight: decoded, waiting, being processed or written.
+    """Bound the bytes of all batches in flight: read, waiting, being processed or written.
 
     The reader calls `acquire` for a batch before it hands the batch over, and thus waits before it
     reads the next one; the thread that finishes the batch calls `release`. The memory in use stays
@@ -70,7 +70,7 @@ class MemoryBudget:
 
     @contextmanager
     def releasing(self, size: int) -> Iterator[None]:
-        """Release `size` bytes when the block ends, also by an error."""
+        """Release `size` bytes when the `with` block ends, also by an error."""
         try:
             yield
         finally:
@@ -92,7 +92,7 @@ def in_background(function: Callable[[], object]) -> Iterator[None]:
 
 
 def map_blocks(function: Callable[[T], R], blocks: Sequence[T]) -> Iterator[R]:
-    """Call a function with each block of rows, on all cores; yield the results in order.
+    """Call a function with each of several blocks, on all cores; yield the results in order.
 
     The calling thread processes a single block itself, because starting another thread costs more
     than it saves. The number of results that wait for the consumer is bounded, as in `map_ahead`.
@@ -107,7 +107,7 @@ def map_blocks(function: Callable[[T], R], blocks: Sequence[T]) -> Iterator[R]:
 def map_ahead(
     pool: Executor, function: Callable[[T], R], items: Iterable[T], ahead: int
 ) -> Iterator[R]:
-    """Call a function with each item, on a pool; yield the results in order.
+    """Call a function with each item on a pool of threads; yield the results in order.
 
     At most `ahead` results wait for the consumer. `pool.map` has no such bound: it holds all
     results in memory if the consumer (which may write to a file) is slower than the function.

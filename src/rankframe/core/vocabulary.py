@@ -45,13 +45,13 @@ class Vocabulary:
 
     @classmethod
     def common(cls, every: Iterable[Vocabulary]) -> Vocabulary:
-        """Return the vocabulary if all are equal, else the words "queries" and "documents"."""
+        """Return the vocabulary that all share, or else that of queries and documents."""
         distinct = set(every)
         return distinct.pop() if len(distinct) == 1 else cls()
 
     @classmethod
     def from_ledger(cls, ledger: pl.DataFrame | None) -> Vocabulary:
-        """Return the vocabulary of a result's ledger, or the common one of several systems."""
+        """Return the vocabulary in a result's ledger, or the one that all systems share."""
         if ledger is None:
             return cls()
         notes = ledger.filter(item=VOCABULARY)["note"].to_list()
@@ -62,11 +62,11 @@ class Vocabulary:
         return cls(*nouns) if len(nouns) == 2 else cls()
 
     def described(self) -> dict[str, str]:
-        """Return the policy that names these words in a ledger; empty for queries and documents."""
+        """Return the policy by which a ledger names the words; {} for queries and documents."""
         return {} if self == Vocabulary() else {VOCABULARY.removeprefix("policy_"): str(self)}
 
     def render(self, text: str) -> str:
-        """Put a text about queries and documents into these words."""
+        """Rewrite a text about queries and documents in the words of this vocabulary."""
         return text if self == Vocabulary() else _WORDS.sub(self._word, text)
 
     def _word(self, found: re.Match[str]) -> str:

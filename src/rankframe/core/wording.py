@@ -29,7 +29,7 @@ UNSEEN: Final[dict[str, str]] = {
 
 
 class Shown(Protocol):
-    """Describe the attributes of a metric that decide how its numbers are shown."""
+    """Define the attributes of a metric that decide how its numbers are shown."""
 
     @property
     def average(self) -> Average:
@@ -91,7 +91,7 @@ def cell_text(text: str) -> str:
 
 
 def number_text(value: float | None, metric: Shown | None = None) -> str:
-    """Write a value with four digits, or a sum as a whole number.
+    """Write a value with four decimals, or a sum as a whole number.
 
     >>> number_text(0.12345), number_text(None)
     ('0.1235', 'undefined')
@@ -102,7 +102,7 @@ def number_text(value: float | None, metric: Shown | None = None) -> str:
 
 
 def signed_text(value: float | None, metric: Shown | None = None) -> str:
-    """Write a difference with its sign.
+    """Write a difference with its sign and four decimals, or as a whole number.
 
     >>> signed_text(-0.00001), signed_text(0.5)
     ('+0.0000', '+0.5000')
@@ -127,7 +127,7 @@ def range_text(
 
 
 def percent_text(value: float | None, digits: int = 1) -> str:
-    """Write a relative difference with its sign.
+    """Write a relative difference as a percentage with its sign.
 
     >>> percent_text(0.1234), percent_text(None)
     ('+12.3%', '')
@@ -148,7 +148,7 @@ def count_text(value: float | None) -> str:
 
 
 def p_text(p_value: float | None) -> str:
-    """Write a p value.
+    """Write a p value with four decimals, or "<0.0001".
 
     >>> p_text(0.00001), p_text(0.0312)
     ('<0.0001', '0.0312')
@@ -159,7 +159,7 @@ def p_text(p_value: float | None) -> str:
 
 
 def best_of(metric: Shown, values: Sequence[float | None]) -> float | None:
-    """Return the best of several values; None if all are undefined."""
+    """Return the best value of a metric among several, or None if all are undefined."""
     defined = [value for value in values if value is not None]
     if not defined:
         return None
@@ -177,7 +177,7 @@ def markdown_text(text: str) -> str:
 
 
 def outcomes_text(row: Mapping[str, Any]) -> str:
-    """Write wins, ties and losses; "" if they are unknown.
+    """Write wins/ties/losses, or "" if they are unknown.
 
     >>> outcomes_text({"wins": 3, "ties": 1_000, "losses": 0})
     '3/1,000/0'
