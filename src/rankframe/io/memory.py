@@ -68,7 +68,7 @@ def limit_of(max_memory: str | int | None) -> int:
 
 
 def not_held(max_memory: str | int | None) -> str | None:
-    """Return why a limit is too low for any input, or None if the limit is high enough.
+    """Return a text on why `max_memory` is too low for any input; None if it is high enough.
 
     An evaluation with such a limit runs nevertheless, in the smallest possible partitions.
     """
@@ -97,7 +97,7 @@ def bytes_for_partitions(*sides: InputTable) -> int:
 
 
 def need_of(table: pl.DataFrame, row_bytes: int) -> int:
-    """Return how many bytes it takes to process these rows."""
+    """Estimate how many bytes it takes to process `table`; `row_bytes`: of a row with short ids."""
     return table.height * (row_bytes + _bytes_of_long_ids(table))
 
 
@@ -112,7 +112,7 @@ def limit_for(room: int) -> int:
 
 
 def estimated_need(table: InputTable, row_bytes: int, limit: int | None = None) -> int:
-    """Estimate the bytes that an input needs.
+    """Estimate the bytes that it takes to process an input, by its row count and a sample of ids.
 
     Args:
         table: the input. If it cannot be read, return 0; reading it later raises the error.
@@ -336,7 +336,7 @@ _SMALL = 1 << 18
 
 @record
 class Held:
-    """Hold the left input, and the right inputs, each of which is evaluated with the left one."""
+    """Hold the judgments (`left`) and the runs (`rights`), in memory as far as they fit."""
 
     left: InputTable
     rights: tuple[InputTable, ...]
@@ -352,7 +352,7 @@ def hold(
     *,
     again: bool = False,
 ) -> Held:
-    """Read the left input and small right inputs into memory, unless partitions are needed.
+    """Read the judgments `left` and small runs into memory, unless partitions are needed.
 
     An input that cannot be read is returned as it is: evaluating it raises the error.
 

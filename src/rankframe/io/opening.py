@@ -1,4 +1,4 @@
-"""Open a frame, file, address or Python object as a lazy table under our column names."""
+"""Open a frame, file, address or Python object as a lazy table with rankframe's column names."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
 
 
 def _has_subtopics(raw: pl.LazyFrame) -> bool:
-    """Return whether the iteration in judgments from TREC text is a subtopic.
+    """Return whether the second field (the iteration) of TREC judgments holds subtopics.
 
     Return True if there are several iterations and a document is judged in more than one of them:
     the document would otherwise be a duplicate.

@@ -183,7 +183,10 @@ def _linked(source: str, target: str) -> None:
 
 @contextmanager
 def _in_turn(folder: Path) -> Iterator[None]:
-    """Hold a lock on moves in this folder; the kernel releases the locks of dead processes."""
+    """Hold a lock on `folder` during the block, so that processes move files there in turn.
+
+    The kernel releases the locks of dead processes.
+    """
     opened = os.open(folder, os.O_RDONLY)
     try:
         ends = time.monotonic() + _PATIENCE
@@ -198,7 +201,7 @@ def _in_turn(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
-    """Replace the temporary path in errors by the path of the target."""
+    """In errors from the block, replace the temporary path `staging` by the target `place`."""
     try:
         yield
     except OutputError as error:
@@ -337,7 +340,7 @@ def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -
 
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
-    """Return the format of a target's ending: for any table, or for judgments and runs."""
+    """Return the format that a target's ending names; with `any_table`, it must hold any table."""
     form = by_ending(target)
     if form is None or (any_table and not form.any_table):
         raise OutputError(

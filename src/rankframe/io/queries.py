@@ -98,7 +98,7 @@ class Attributes:
         return Attributes(self.frame)
 
     def name(self, way: int, number: int) -> tuple[str, str]:
-        """Return the attribute of a slice, and its value."""
+        """Return the attribute and the value of slice `number` in the way of slicing `way`."""
         by, names = self.slices[way]
         return by, names[number] if number < len(names) else _no_value(by)
 
@@ -180,7 +180,10 @@ def read_attributes(
 
 
 def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
-    """Read query_id and weight, each query once. `weight` is the name of the column."""
+    """Read the weights of queries, as query_id and weight; refuse a query that occurs twice.
+
+    `weight`: the name of the column of weights.
+    """
     schema = queries.raw.collect_schema()
     if weight not in schema:
         raise MissingColumnError("queries", "weight", list(schema), named=weight)
@@ -190,7 +193,7 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
 
 
 def _read_unique(queries: InputTable, rows: pl.LazyFrame) -> pl.DataFrame:
-    """Read rows of queries, each query once."""
+    """Read `rows`, selected from the frame of queries; refuse a query that occurs twice."""
     with queries.explained():
         frame = read_whole(rows, queries.name, queries.limit)
     check_rows(frame.lazy(), "queries", queries.name)

@@ -236,7 +236,7 @@ def _opened_as(kind: str, name: str) -> Iterator[None]:
 
 
 def _latest(files: list[str]) -> str:
-    """Return the file with the highest number: 00012-….metadata.json, or v12.metadata.json.
+    """Return the newest metadata file of an Iceberg table: the one with the highest number.
 
     >>> _latest(["metadata/v9.metadata.json", "metadata/v10.metadata.json"])
     'metadata/v10.metadata.json'
