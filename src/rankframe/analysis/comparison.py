@@ -75,7 +75,7 @@ _PAIR_TITLES = ("diff", "%", "interval", "p", "raw p", "W/T/L", "judged")
 
 
 class Outcome(Exported):
-    """Hold the ledger, the caveats and the files that results of analyses have in common."""
+    """Define what results of analyses have in common: a ledger, caveats, and writing to files."""
 
     # the files that `write` writes, one per frame
     FILES: ClassVar[tuple[str, ...]]
@@ -322,7 +322,7 @@ class Comparison(Outcome):
 
     @property
     def legend(self) -> str:
-        """Explain the star; return an empty text where no systems are compared."""
+        """Return the line that explains the star; "" if no systems are compared."""
         if self.table.is_empty():
             return ""
         level, fewest = self.note("policy_significant"), self.note("policy_fewest_queries")
@@ -349,7 +349,7 @@ class Comparison(Outcome):
     def _group(
         self, pairs: list[dict[str, Any]], systems: Mapping[str, Mapping[str, Any]], by: str
     ) -> list[list[Cell]]:
-        """Return the rows of a metric and slice; the baseline, if any, comes first."""
+        """Return the display rows of one metric and slice; the baseline, if any, comes first."""
         first, metric = pairs[0], self.metric(pairs[0]["metric"])
         best = best_of(metric, [row["value"] for row in systems.values()])
         rows: list[list[Cell]] = []

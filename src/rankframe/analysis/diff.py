@@ -341,7 +341,7 @@ class Diff(Exported):
     vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
 
     def named(self, a: str, b: str) -> Self:
-        """Return this change with other names for the two runs.
+        """Return this diff with other names for the two runs.
 
         >>> qrels, run = {"q": {"x": 1}}, {"q": {"x": 1.0}}
         >>> rf.diff(qrels, run, run, "mrr").named("old", "new").per_query.columns
@@ -379,7 +379,7 @@ class Diff(Exported):
 
     @property
     def described(self) -> list[str]:
-        """Return the columns of movers that describe a query, other than its values."""
+        """Return the columns of `movers` that describe a query: its text, weight and attributes."""
         own = {QUERY, *self.names, DELTA, BETTER, WEIGHTED}
         return [name for name in self.movers.columns if name not in own]
 

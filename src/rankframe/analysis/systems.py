@@ -193,7 +193,7 @@ def depth_of(metric: Metric) -> int:
 
 
 def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
-    """Return the metric of the list that computes the same, or a new one with a distinct label."""
+    """Return the metric called `name`: one of `metrics` that equals it, or a new one."""
     (metric,) = parse(name)
     for other in metrics:
         if other.definition is metric.definition and other.params == metric.params:

@@ -133,7 +133,7 @@ def roc(population: Population, curves: Ints) -> pl.DataFrame:
 
 
 def precision_recall(population: Population, curves: Ints, *, retrieved_only: bool) -> pl.DataFrame:
-    """Return the precision–recall points of curves; `curves` is as for `roc`.
+    """Return the points of precision–recall curves; `curves`: the curve number of each query.
 
     A curve without a relevant document has no points.
     """

@@ -294,7 +294,7 @@ def _about_fusion(
 
 @record
 class Recorded:
-    """Hold how a run was fused."""
+    """Hold how `rf.fuse` made a run: its method, norm, weights, depth and source runs."""
 
     # the name of the registered method, and the method as it was written, with parameters
     name: str

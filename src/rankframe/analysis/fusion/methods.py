@@ -183,7 +183,7 @@ def w_bordafuse(stack: Stack, *, weights: Sequence[float]) -> Floats:
 
 
 def _add_up_ranks(stack: Stack, value: Callable[[int], float]) -> Floats:
-    """Add up the value of each rank."""
+    """Add up, for each document, the value of its rank in each run."""
     return stack.add_up(compute_distinct(value, run.ranks) for run in stack.runs)
 
 
@@ -318,7 +318,10 @@ def posfuse(stack: Stack, learned: Learned) -> Floats:
     limits={"window": Limits(0, 1e9, whole=True)},
 )
 def slidefuse(stack: Stack, learned: Learned, *, window: int) -> Floats:
-    """Average the shares of `posfuse` over a window of ranks on both sides, within the list."""
+    """Add up the share of judged queries with a relevant document near this rank of the run.
+
+    It is the share of `posfuse`, averaged over a window of ranks on both sides, within the list.
+    """
 
     def mean_chance(run: StackedRun, chances: Floats) -> Floats:
         rank, last_known = run.ranks.astype(np.int64), len(chances)
@@ -384,9 +387,9 @@ def _doubling(hits: Sequence[Hits]) -> Learned:
     scored=True,
 )
 def segfuse(stack: Stack, learned: Learned) -> Floats:
-    """Multiply the precision of a document's segment of ranks by 1 + score; segments double.
+    """Add up the precision of the document's segment of ranks in each run, times 1 + score.
 
-    Shokouhi (2007).
+    Each segment is twice as long as the one before. Shokouhi (2007).
     """
     return stack.add_up(
         _in_segment(precisions, _SEGMENTS, run.ranks) * (1.0 + run.scores)

@@ -34,7 +34,7 @@ _ALL = np.iinfo(np.int64).max
 
 @record
 class Norm:
-    """Define a norm: name, formula and function."""
+    """Define a norm of scores: its name, formula and function."""
 
     name: str
     formula: str

@@ -48,7 +48,7 @@ def denominator_of(step: object) -> int:
 
 
 def simplex_size(runs: int, denominator: int) -> int:
-    """Return the number of points: the ways to divide `denominator` steps among runs.
+    """Return in how many ways `denominator` steps of weight can be divided among runs.
 
     >>> simplex_size(3, 10)
     66
@@ -57,7 +57,7 @@ def simplex_size(runs: int, denominator: int) -> int:
 
 
 def simplex(runs: int, denominator: int) -> Iterator[Point]:
-    """Yield every point, in ascending order of the first run's share.
+    """Yield every division of `denominator` steps among runs, by ascending share of the first run.
 
     >>> list(simplex(2, 2))
     [(0, 2), (1, 1), (2, 0)]
@@ -73,7 +73,7 @@ def _between(bars: Sequence[int], places: int) -> Point:
 
 
 def weights_of(point: Point, denominator: int) -> tuple[float, ...]:
-    """Return a point as weights, each rounded once."""
+    """Return the weights of a point: its whole numbers divided by `denominator`."""
     return tuple(part / denominator for part in point)
 
 
@@ -86,7 +86,7 @@ def corners_and_centre(runs: int, denominator: int) -> Iterator[Point]:
 
 
 def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
-    """Yield random points without end, each with the same probability; points may repeat."""
+    """Yield random divisions of weight among runs without end, all equally likely, with repeats."""
     places = denominator + runs - 1
     for draw in range(1 << 62):
         drawn = random_words(np.array([draw], np.uint64), places, seed)[0]
