@@ -64,7 +64,7 @@ class SentSide(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Hold the answer for a partition: values that stay on the cluster, and sums that merge."""
+    """Hold what an executor computes for a partition: values that stay there, sums to merge."""
 
     values: pl.DataFrame | None
     sums: Iterable[tuple[SumsKey, Any]] = ()
@@ -188,7 +188,7 @@ def on_executors(
 def work_on_partition(
     payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Do the work of a task on one partition, and return its answer."""
+    """Unpickle a `Task`, do its work on the rows of one partition, and yield the answer."""
     task: Task = pickle.loads(payload)  # noqa: S301 (the driver sent it)
     frames = _split_sides(batches, task.sides)
     if not frames:

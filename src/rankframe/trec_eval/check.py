@@ -34,7 +34,7 @@ _ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
 
 @record
 class Check:
-    """Hold the comparison of two outputs."""
+    """Hold the lines in which an output of trec_eval and rankframe's differ, and counts."""
 
     # measure, query_id, theirs, ours (null: rankframe has no such line), in the order of the file
     different: pl.DataFrame

@@ -293,7 +293,6 @@ def _values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFr
 
 
 def _count(preferences: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """Count the preferences of each group."""
     counts = preferences.group_by(GROUP_NUMBER).agg(**_COUNTS)
     groups = groups.select(QUERY, "query", GROUP_NUMBER)
     groups = groups.join(counts, on=GROUP_NUMBER, how="left", maintain_order="left")
@@ -405,7 +404,10 @@ def _in_partial(partial: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 
 def _limit(suffix: str) -> pl.Expr:
-    """Count the relevant documents of a group: the number of non-relevant documents that count."""
+    """Return an expression for the most non-relevant documents that count in a group.
+
+    That is the number of relevant documents in the group.
+    """
     return (_RELEVANT & _RETRIEVED if suffix else _RELEVANT).sum().cast(pl.Int64)
 
 

@@ -51,7 +51,7 @@ class Look(TypedDict, total=False):
 
 @record
 class Canvas:
-    """Hold the look of one chart."""
+    """Hold the look of a chart (title, size, theme), and build charts with it."""
 
     title: str | None = None
     width: int | None = None

@@ -73,12 +73,12 @@ def named(frames: Mapping[str, pl.DataFrame], columns: Sequence[str]) -> list[di
 
 
 def across(field: str, title: str | None = None, **options: Any) -> Any:
-    """Place a field from left to right; see `_position` for the options."""
+    """Encode a field as the horizontal position; see `_position` for the options."""
     return alt.X(field, title=title, **_position(options))
 
 
 def up(field: str, title: str | None = None, **options: Any) -> Any:
-    """Place a field from bottom to top; see `_position` for the options."""
+    """Encode a field as the vertical position; see `_position` for the options."""
     return alt.Y(field, title=title, **_position(options))
 
 
