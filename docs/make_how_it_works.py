@@ -40,7 +40,7 @@ def written() -> dict[Path, str]:
 
 
 def packages() -> str:
-    """Return the table of packages, top floor first, as their docstrings describe them."""
+    """Return the table of packages, top layer first, as their docstrings describe them."""
     layers = runpy.run_path(str(LAYERS))
     top = len(layers["LINES"]) - 1
     rows = [
@@ -48,7 +48,7 @@ def packages() -> str:
         for at, line in enumerate(layers["LINES"])
         for room in line
     ]
-    return table(["floor", "package", "what it is for", "may import"], rows)
+    return table(["layer", "package", "what it is for", "may import"], rows)
 
 
 def _said(room: str) -> str:
