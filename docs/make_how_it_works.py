@@ -32,7 +32,7 @@ _EXAMPLES: dict[str, Any] = {
 
 
 def written() -> dict[Path, str]:
-    """Return the text of both pages."""
+    """Return the text of docs/how_it_works.md and docs/reference/frames.md, by path."""
     return {
         PAGE: with_sections(PAGE, {"packages": packages()}),
         FRAMES: f"{FRAMES_HEADER}\n{frames()}\n",
@@ -63,7 +63,7 @@ def _packages(room: str, homes: Mapping[str, Collection[str]]) -> str:
 
 
 def frames() -> str:
-    """Every frame that has a contract: what a row is, and a row a column."""
+    """Return a Markdown table for every kind of frame, with a row for each of its columns."""
     found = [one for one in vars(columns).values() if isinstance(one, FrameColumns)]
     return "\n\n".join(map(_frame, found))
 
