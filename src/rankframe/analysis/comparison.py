@@ -98,7 +98,7 @@ class Outcome(Exported):
         return cast("Path", place(folder))  # as of a result
 
     def _about(self, frame: str) -> dict[str, Any]:
-        """Return the metadata of a file that holds this frame."""
+        """Return the metadata of the Parquet file that holds the frame called `frame`."""
         raise NotImplementedError
 
     def _entries(self, item: str) -> pl.DataFrame:
@@ -199,7 +199,7 @@ class Comparison(Outcome):
         return as_latex(matrix.split() if self.sliced else [matrix], self._caption)
 
     def parts(self) -> list[Part]:
-        """Return the parts to display: the pairs as a table, warnings, and notes."""
+        """Return the tables and notes to display: pairs of systems, warnings, and notes."""
         notes = [Note(text) for text in (self.legend, self.overview) if text]
         return [self._pairs(), *self._condensed(), *warning_notes(self.caveats), *notes]
 
@@ -284,7 +284,7 @@ class Comparison(Outcome):
         return values
 
     def metric(self, label: str) -> Metric:
-        """Return the metric with this label."""
+        """Return the compared metric with the label `label`."""
         labels = [metric.label for metric in self.metrics]
         check_choice("label", label, labels)
         return self.metrics[labels.index(label)]

@@ -390,7 +390,7 @@ class Diff(Exported):
         return as_html([Note.from_headline(self._headline), *self.parts()])
 
     def parts(self) -> list[Part]:
-        """Return the parts to display: counts, notes, and the queries that changed most."""
+        """Return the tables and notes to display: counts, warnings, and the top movers."""
         attributes, rows = self.described[:_MOST_ATTRIBUTES], []
         for row in self.movers.head(_MOST_SHOWN).to_dicts():
             tone = "good" if row[BETTER] == self.names[1] else "bad"

@@ -95,7 +95,7 @@ class Setup:
         return math.floor(factor / self.level) if self.significance.draws else 0
 
     def with_enough_permutations(self, tests: int, families: int) -> Setup:
-        """Return this setup with enough permutations for the correction.
+        """Return a setup with enough permutations for significance after the correction.
 
         The setup is unchanged if its permutations suffice, or if even the maximum would not. Twice
         the minimum is drawn, to resolve p values between the smallest possible ones.
@@ -222,7 +222,7 @@ class AlignedValues(PairedValues):
     def from_terms(
         cls, metric: Metric, systems: Mapping[str, Terms], judged: Floats | None = None
     ) -> AlignedValues:
-        """Stack the values of `systems` by query, as terms of their averages; refuse infinity."""
+        """Stack the `Terms` of systems (values by query) into arrays; refuse infinite values."""
         for name, terms in systems.items():
             if count := int((~np.isfinite(terms.above) | ~np.isfinite(terms.divisor)).sum()):
                 raise MetricParameterError(
@@ -305,7 +305,7 @@ class AlignedValues(PairedValues):
         return finish_average(self.metric.average, ratios, self.paired.queries)
 
     def slope(self, system: int) -> float:
-        """Return the derivative of a system's average by its ratio Σ above / Σ below."""
+        """Return the derivative of a system's average by its ratio of sums, Σ above / Σ below."""
         match self.metric.average:
             case "geometric":
                 return self.averages[system] or 0.0

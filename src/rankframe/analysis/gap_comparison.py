@@ -88,7 +88,7 @@ class AlignedGaps:
 
     @classmethod
     def draw(cls, metric: Metric, systems: Systems, intervals: Intervals) -> AlignedGaps:
-        """Draw the bootstrap of every large slice, the same queries for all systems."""
+        """Draw bootstrap replicates of every slice with enough queries, for all systems alike."""
         assert metric.gap is not None  # callers see to it
         bootstrap, values = replace(intervals, ci="bootstrap"), systems.values(metric.gap.metric)
         slices, left_out = [], []

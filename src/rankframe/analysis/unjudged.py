@@ -148,7 +148,7 @@ def bound_metrics(
 
 
 class _Unjudged:
-    """Evaluate a matched run again, with assumed grades of its unjudged documents."""
+    """Evaluate a matched run again, with assumed grades of its unjudged documents, for bounds."""
 
     def __init__(
         self, matches: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
@@ -277,7 +277,7 @@ class _Unjudged:
     def _evaluate(
         self, metrics: Sequence[Metric], depth: int, grades: Floats
     ) -> dict[str, float | None]:
-        """Return the averages of the metrics, given these grades of unjudged documents."""
+        """Return the averages of the metrics if unjudged documents have the grades `grades`."""
         plan = judged_plan(metrics)
         part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))

@@ -37,7 +37,7 @@ _BREAKS = re.compile(r"\n([@=:]+)(?:\n|$)")
 
 
 def safe(completer: Completer) -> Completer:
-    """Let a completer offer nothing if it fails."""
+    """Return a completer that offers nothing if `completer` fails."""
 
     @wraps(completer)
     def called(*args: Any, **arguments: Any) -> Offered:
@@ -97,7 +97,7 @@ def trec_measures(incomplete: str) -> Offered:
 
 
 def own_columns(ctx: typer.Context, incomplete: str) -> Offered:
-    """Complete NAME=YOURS: our columns, then columns of the files on the command line."""
+    """Complete NAME=YOURS: rankframe's columns, then columns of the files on the command line."""
     from rankframe.core.columns import SYNONYMS
 
     canonical, equals, _ = incomplete.partition("=")

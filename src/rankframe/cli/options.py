@@ -139,7 +139,7 @@ class Argument(Flag):
 def takes(
     *flags: Flag | type[Options], output: tuple[Flag, ...] = ()
 ) -> Callable[[Command], Command]:
-    """Give a command its arguments and flags, and a flag for each option of a group.
+    """Return a decorator that gives a command its arguments and flags, also from groups of options.
 
     A flag under the name of one of the command's parameters becomes that parameter. The other flags
     become the keyword arguments `how`, and flags of the output the fields of `out`. The section

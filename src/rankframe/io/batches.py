@@ -140,7 +140,9 @@ class Batches:
         return Batches(self.scanned, frame.lazy())
 
     def check(self, table: pl.DataFrame) -> None:
-        """Refuse the input if a row of `table` breaks a rule; count such rows in all of it."""
+        """Refuse the input if a row of `table` breaks a rule; the error counts the whole input's
+        rows.
+        """
         if self._looks_clean(table):
             return
         rows, side = _as_checked(table), self.scanned
@@ -152,7 +154,7 @@ class Batches:
         _check_side(side, rows)
 
     def explain(self, error: DuplicateError) -> None:
-        """If `error` is about this input, raise it again with all duplicates and their rows."""
+        """Raise `error` again with all duplicates of the input, if it is about this input."""
         if error.role == self.scanned.role:
             load_unique(self.scanned)
 

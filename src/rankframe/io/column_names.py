@@ -138,7 +138,7 @@ def _check_names(columns: object, sides: Sequence[str]) -> dict[str, str]:
 
 
 def names_in(columns: object) -> tuple[str, ...]:
-    """Return every name of a user's column in a `columns=` mapping, for any side."""
+    """Return every name of a user's column in the argument `columns`, for any input."""
     if isinstance(columns, Mapping):
         names = (name for value in columns.values() for name in names_in(value))
         return tuple(dict.fromkeys(names))

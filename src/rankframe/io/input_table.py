@@ -128,7 +128,7 @@ class Lists:
         }
 
     def unrolled(self) -> pl.LazyFrame:
-        """Return a lazy frame with a row for each document, in list order; it reads in slices."""
+        """Return a lazy frame with a row for each document, in the order of its list."""
         return lazy_table(self.schema, self._read)
 
     def count(self, *, estimated: bool = False) -> int:
@@ -237,7 +237,7 @@ class Lists:
 
 @record
 class InputTable:
-    """Hold an open input: its columns are matched, its rows are not read.
+    """Hold an opened input, whose columns are matched and whose rows are not read yet.
 
     Attributes:
         role: what errors call the input.

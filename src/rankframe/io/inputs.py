@@ -1,4 +1,4 @@
-"""Open judgments, runs and rankings of any format as lazy tables with our column names.
+"""Open judgments, runs and rankings of any format as lazy tables with rankframe's column names.
 
 Columns are found and their types checked here. Rows are read later, and checked as they are read
 (`batches.py`, `validate.py`).

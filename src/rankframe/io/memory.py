@@ -92,7 +92,7 @@ def bytes_at_once(*sides: InputTable) -> int:
 
 
 def bytes_for_partitions(*sides: InputTable) -> int:
-    """Return how many bytes all partitions of these inputs that are in memory may need together."""
+    """Return how many bytes the partitions that are in memory at a time may need together."""
     return int(for_rows(shared_limit(sides)) * _PARTITION_SHARE)
 
 
@@ -215,7 +215,7 @@ def _limited_groups(system: Path) -> list[tuple[Path, tuple[str, str, str]]]:
 def count_partitions(
     sides: Sequence[InputTable], row_bytes: Sequence[int], max_memory: str | int | None
 ) -> int:
-    """Return the number of partitions with which processing these inputs keeps to a limit.
+    """Return into how many partitions inputs must be split to keep to the memory limit.
 
     A `max_memory` that one query alone exceeds is refused.
     """
@@ -232,7 +232,7 @@ def count_partitions(
 def left_fits(
     left: InputTable, right: InputTable, row_bytes: tuple[int, int], partitions: int
 ) -> bool:
-    """Return whether the left input as a whole needs at most about the memory of one partition."""
+    """Return whether the whole `left` input needs at most about the memory of one partition."""
     need, other = map(estimated_need, (left, right), row_bytes)
     return need * partitions <= need + other
 

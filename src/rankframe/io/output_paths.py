@@ -100,7 +100,7 @@ def refuse_taken(
 
 
 def _is_known(path: Path | Remote, files: Collection[str], *, inside: bool) -> bool:
-    """Return whether a path is one of these files or, if `inside`, a folder of these files only.
+    """Return whether a path is one of `files` or, if `inside`, a folder with such files only.
 
     A folder that has the name of one of these files is not known: its content could be anything.
     """

@@ -103,7 +103,7 @@ def fresh_folder(
 
 
 def _send_folder(fresh: Path, target: Remote) -> None:
-    """Send results one by one, and their ledgers last."""
+    """Upload the files in `fresh`, one by one, to the address `target`; send ledgers last."""
     files = [
         path.relative_to(fresh).as_posix() for path in sorted(fresh.rglob("*")) if path.is_file()
     ]
@@ -167,7 +167,7 @@ def _restored(staging: Path) -> None:
 
 
 def _keep_others(target: Path, fresh: Path) -> None:
-    """Copy the other results of the old folder to the new one, as links if the disk has them."""
+    """Copy the other results in the folder `target` to `fresh`, as hard links if possible."""
     kept = [path for path in target.iterdir() if path.is_dir()] if target.is_dir() else []
     for path in kept:
         if not (fresh / path.name).exists():
@@ -235,7 +235,7 @@ def put_file(fresh: Path, target: Path) -> None:
 
 
 def put_folder(fresh: Path, target: Path, aside: Path) -> None:
-    """Move a complete folder to its target; an old folder ends up at `fresh` or at `aside`.
+    """Move the complete folder `fresh` to `target`; move an old folder to `fresh` or to `aside`.
 
     If the file system cannot exchange both in one step, the old folder is only at `aside` for a
     moment: if the process is killed then, the next process puts the folder back (`restore`).
@@ -258,7 +258,7 @@ def put_folder(fresh: Path, target: Path, aside: Path) -> None:
 
 
 def restore(aside: Path, target: Path) -> None:
-    """Put back a folder that was set aside, if nothing replaced it."""
+    """Move a folder from `aside` back to `target`, if nothing has replaced it there."""
     if not target.exists():
         aside.rename(target)
 

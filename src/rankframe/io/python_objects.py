@@ -84,7 +84,7 @@ def id_columns(names: Iterable[Any]) -> list[bool]:
 
 
 def ranking_by_query(source: Any, name: str) -> Any:
-    """Convert rankings in lists to a dict of lists by query; return anything else as it is.
+    """Convert rankings in lists to a dict from query to list; return any other object unchanged.
 
     A ranking of one query is a list of documents or of (document, score); one of several queries
     is a list of lists or a matrix. Queries without names are called 0, 1, ….

@@ -187,7 +187,7 @@ def _remove_surely(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, the lock file last: after a kill, the lock still marks the other files."""
+    """Remove a folder, its lock file last: after a kill, the lock still marks the other files."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Run on executors: evaluate a partition, which has all rows of its queries, to values and sums.
+"""Evaluate partitions on Spark's executors: rows of whole queries to values and sums.
 
 A partition is evaluated by the code for one machine (`Evaluation.evaluate_partition`). An error in
 a partition is sent back as a row of the answer: Spark would retry a task that fails, and then
@@ -304,6 +304,6 @@ def merge_sums(
 
 
 def _needed_by_gaps(part: SliceSums, kept: Collection[int]) -> set[int]:
-    """Return the metrics whose replicates gaps need: those with enough queries in this slice."""
+    """Return which metrics in `kept` have enough queries in a slice to need replicates for gaps."""
     enough = {place for place, sums in enumerate(part.sums, part.first) if sums.queries >= SMALL}
     return enough & set(kept)

@@ -177,7 +177,7 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
 def _beside(
     rows: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
-    """Join rankframe's printed values to the lines of one measure; null if it has no such line."""
+    """Add rankframe's printed values to the lines of one measure; null if it prints none."""
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
     if line.measure.per_query and place.null_count() < len(place):

@@ -412,7 +412,7 @@ def _limit(suffix: str) -> pl.Expr:
 
 
 def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
-    """Return a flag for each document: whether it counts, if non-relevant ones are too many."""
+    """Flag the documents that count if a group has too many non-relevant ones (see `_limit`)."""
     many = _in_partial(_LEVEL == 0, _LOWEST)
     first = _in_partial(_limit("").over(GROUP_NUMBER), _limit(suffix).over(GROUP_NUMBER))
     rows = documents.with_columns(many.alias("many"), first.alias("limit"))

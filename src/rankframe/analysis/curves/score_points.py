@@ -154,7 +154,7 @@ def _add_up(of_queries: Ints, curves: Ints) -> Ints:
 
 
 def trace(population: Population, curves: Ints, traced: Ints) -> pl.DataFrame:
-    """Return the points of the curves with the numbers `traced`, one curve after the other.
+    """Return thresholds with true and false positives, for each curve in `traced`.
 
     `curves`: the curve number of each query. Each curve begins with a point at which no document
     is positive. Columns: the curve number, threshold, tp, fp.

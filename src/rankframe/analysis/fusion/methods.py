@@ -178,7 +178,7 @@ def bordafuse(stack: Stack) -> Floats:
 
 @_over_ranks(f"Σ w·points: {_BORDA}", "weighted_bordafuse", "wbordafuse")
 def w_bordafuse(stack: Stack, *, weights: Sequence[float]) -> Floats:
-    """Count points as Borda does, with a weight for each run."""
+    """Add up Borda points as `bordafuse` does, times a weight for each run."""
     return _add_points(stack, weights)
 
 
@@ -358,7 +358,7 @@ def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
     limits={"segments": Limits(1, 100_000, whole=True)},
 )
 def probfuse(stack: Stack, learned: Learned, *, segments: int) -> Floats:
-    """Add up the mean precision of the document's segment in each run, divided by its number.
+    """Add up each run's mean precision in the document's segment, divided by the segment's number.
 
     Each list is cut into segments of equal length, numbered from 1. Lillis and others (2006).
     """
@@ -412,7 +412,7 @@ def _odds(hits: Sequence[Hits]) -> Learned:
     learns=_odds,
 )
 def bayesfuse(stack: Stack, learned: Learned) -> Floats:
-    """Add up the log odds of relevance in each run, as if these were independent.
+    """Add up the log odds of relevance at the document's rank in each run, as if independent.
 
     Aslam and Montague (2001). Beyond rank 1000, as if the run lacked the document.
     """

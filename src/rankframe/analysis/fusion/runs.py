@@ -86,7 +86,7 @@ def open_runs(
     columns: Columns | None = None,
     limit: int | None = None,
 ) -> dict[str, InputTable]:
-    """Open each run without reading its rows."""
+    """Open each run without reading its rows; return the inputs by name."""
     opened: dict[str, InputTable] = {}
     for name, source in runs.items():
         with naming_the_run(repr(name)):
@@ -132,7 +132,7 @@ class LoadedRuns:
         return int(self.lengths.sum())
 
     def partitions(self) -> Iterator[LoadedRuns]:
-        """Yield these runs as the only partition."""
+        """Yield these runs themselves, as the only partition."""
         yield self
 
     def blocks(self, numbers: Ints | None = None) -> list[Ints]:

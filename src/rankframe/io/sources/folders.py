@@ -225,7 +225,7 @@ def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:
 
 @contextmanager
 def _opened_as(kind: str, name: str) -> Iterator[None]:
-    """Turn an error inside the block into one that says why a folder is no table of this kind."""
+    """Turn an error inside the block into an error that the folder is no table of this kind."""
     try:
         yield
     except ImportError as error:

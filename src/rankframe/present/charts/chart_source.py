@@ -97,7 +97,7 @@ class ChartSource:
         return list(self.metrics) or [self.metric]
 
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
-        """Compute a curve of this kind for each run, by name."""
+        """Compute the curve `kind` for each run; return the points by name of the run."""
         return self._of_each_run(curve, kind, **options)
 
     def evaluated(self, metrics: str | Sequence[str], **options: Any) -> dict[str, Result]:

@@ -38,7 +38,7 @@ _offline: Any = _Lazy(lambda: import_module("rankframe.present.charts.offline_ch
 
 
 def chart_of(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Return a chart whose data are these rows, stored inside the chart."""
+    """Return a chart that contains `rows` as its data."""
     return _offline.OfflineChart(alt.Data(values=list(rows)))
 
 
@@ -48,7 +48,7 @@ def layered(*charts: Any) -> Any:
 
 
 def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any:
-    """Return the chart with this vocabulary's words for queries and documents in its texts."""
+    """Replace "query" and "document" in the texts of a chart by the words of the vocabulary."""
     return _offline.in_words(chart, vocabulary, titled=titled)
 
 
@@ -83,7 +83,7 @@ def up(field: str, title: str | None = None, **options: Any) -> Any:
 
 
 def _position(options: dict[str, Any]) -> dict[str, Any]:
-    """Sort the options of a position into its own options, and options of its scale and axis."""
+    """Split the options of a position into its own options, and those of its scale and axis."""
     parts = {name: options.pop(name) for name in ("sort", "aggregate", "bin", "axis")
              if name in options}  # fmt: skip
     if "scale" in options:

@@ -68,7 +68,7 @@ class Rows:
         return f"{caption} ({self.note})" if self.note else caption
 
     def read(self, queries: pl.Series) -> list[InputTable]:
-        """Read the rows of these queries: a table of judgments, then a table for each run."""
+        """Read the rows of `queries` into memory: a table of judgments, then one for each run."""
         tables = []
         for table in (self.qrels, *self.runs.values()):
             with reading(table.name):
@@ -188,7 +188,7 @@ class Fused:
 
     @property
     def method(self) -> str:
-        """Return the method to draw: the fusion's own if it has weights, else a weighted sum."""
+        """Return the method whose weights are drawn: the fusion's own, else a weighted sum."""
         return self.how.name if METHODS[self.how.name].weighted else "wsum"
 
     def norm(self, runs: Mapping[str, InputTable]) -> str:

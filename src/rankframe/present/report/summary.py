@@ -342,6 +342,6 @@ def _slice(row: Row) -> str:
 
 
 def _first(named: Sequence[str]) -> str:
-    """List the first few names, with the number of the others."""
+    """Join the first few of `named`, and add how many others there are."""
     more = len(named) - _MOST_NAMED
     return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
