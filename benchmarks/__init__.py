@@ -1,1 +1,1 @@
-"""How fast rankframe is, beside other ways to the same numbers: `python -m benchmarks`."""
+"""Measure how fast rankframe and other tools compute the same numbers: `python -m benchmarks`."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure everything, and write benchmarks/README.md and its chart."""
+"""Run all benchmarks, and write benchmarks/README.md and its chart: `python -m benchmarks`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _comparison(names: list[str], folder: Path, rows: int, repeat: int) -> dict[
 
 
 def _merged(measured: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """With layouts measured before, where machine, versions and size were the same."""
+    """Add layouts that were measured before, if machine, versions and size were the same."""
     before = measured.get("comparison", {"scale": 0, "layouts": []})
     same = (before["scale"], measured.get("machine", {}).get("comparison")) == (
         found["scale"],

@@ -1,4 +1,4 @@
-"""Two rankings side by side: `rf.agree` beside a loop over scipy and the `rbo` package.
+"""Compare the speed of `rf.agree` with a loop over scipy and the `rbo` package.
 
 The other ranking is the first one with a fifth of its documents exchanged and its scores disturbed
 and rounded, so that there are ties. Loops take minutes: they are timed on the first queries, and
@@ -38,7 +38,7 @@ _SAMPLE = {"rec": 2000, "search": 50}
 
 
 def measure(folder: Path, scale: int) -> list[tuple[str, str, str, float, float]]:
-    """(shape, what, by, seconds, peak bytes); 0 bytes where a time was scaled up."""
+    """Return rows (shape, measures, tool, seconds, peak bytes); 0 bytes if time was scaled up."""
     table = []
     for name in ("rec", "search"):
         queries = SHAPES[name].queries // scale

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.catalogues`: how often do intervals of metrics over documents cover?
+"""Simulate how often intervals of metrics over documents cover: `python -m benchmarks.catalogues`.
 
 Users are drawn from groups of taste over a catalogue of Zipf's popularity, and shown ten documents
 each by two systems. The target is a metric's expectation for so many users: its mean over all
@@ -50,7 +50,7 @@ Found = list[list[tuple[float, float, float] | None]]
 
 
 def world(rng: np.random.Generator, documents: int, exponent: float) -> NDArray[np.float64]:
-    """Of each group of taste, where the chance of a document ends."""
+    """Return for each group of taste the cumulative probabilities of the documents."""
     weights = np.arange(1, documents + 1) ** -exponent
     weights = weights * np.exp(1.5 * rng.standard_normal((TASTES, documents)))
     ends = np.cumsum(weights, axis=1)
@@ -58,7 +58,7 @@ def world(rng: np.random.Generator, documents: int, exponent: float) -> NDArray[
 
 
 def shown(rng: np.random.Generator, ends: NDArray[np.float64], taste: Ints) -> tuple[Ints, ...]:
-    """List, document and rank of all that is shown: the first ten different ones of 30 draws."""
+    """Draw the lists of users; return list, document and rank of ten documents for each."""
     tastes, documents = ends.shape
     flat = (ends + np.arange(tastes)[:, None]).ravel()
     at = taste[:, None] + rng.random((len(taste), 3 * K)) * (1 - 1e-12)
@@ -76,7 +76,7 @@ def shown(rng: np.random.Generator, ends: NDArray[np.float64], taste: Ints) -> t
 
 
 def catalogue_of(rng: np.random.Generator, documents: int) -> Catalogue:
-    """Documents with a genre each, some genres larger than others."""
+    """Draw a catalogue of documents with a genre each; some genres are larger."""
     sizes = 1 / np.arange(1, GENRES + 1)
     genres = rng.choice(GENRES, documents, p=sizes / sizes.sum())
     items = pl.DataFrame(
@@ -86,7 +86,7 @@ def catalogue_of(rng: np.random.Generator, documents: int) -> Catalogue:
 
 
 def counted(of: tuple[Ints, ...], group: Ints, catalogue: Catalogue) -> OverDocuments:
-    """What was shown as rankframe counts it."""
+    """Return what was shown as the counts from which rankframe computes metrics over documents."""
     lists, numbers, rank = of
     size = len(catalogue.docs)
     known = np.bincount(group[lists] * size + numbers, minlength=BUCKETS * size)
@@ -104,7 +104,7 @@ def counted(of: tuple[Ints, ...], group: Ints, catalogue: Catalogue) -> OverDocu
 
 
 def run_some(task: tuple[int, int, int, int]) -> Found:
-    """Experiments of a cell, from one to another."""
+    """Run some experiments of a cell; return the values and intervals of each."""
     documents, users, first, last = task
     setting = np.random.default_rng([SEED, documents])
     catalogue = catalogue_of(setting, documents)
@@ -124,14 +124,14 @@ def run_some(task: tuple[int, int, int, int]) -> Found:
 
 
 def interval(one: Aggregate) -> tuple[float, float, float] | None:
-    """A value and its bounds; NaN where there are none."""
+    """Return a value with the ends of its interval, NaN without an interval; None if undefined."""
     if one.value is None:
         return None
     return (one.value, *(one.bounds(0.95) or (np.nan, np.nan)))
 
 
 def simulate(experiments: int) -> str:
-    """Run all cells, and make the table."""
+    """Run the experiments of all cells, and return the tables in Markdown."""
     # One thread a process: what is run is small, and there are many of them.
     os.environ |= {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     cells: dict[tuple[int, int], NDArray[np.float64]] = {}
@@ -158,7 +158,7 @@ def simulate(experiments: int) -> str:
 
 
 def _cell(found: NDArray[np.float64]) -> str:
-    """Percent of intervals that cover the mean, ± its error, and of how many experiments."""
+    """Return the text of a cell: the percentage of intervals that cover the mean, ± its error."""
     value, low, high = found.T
     target = np.nanmean(value)
     there = ~np.isnan(low)

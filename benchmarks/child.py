@@ -1,4 +1,4 @@
-"""One contender in a process of its own: `python -m benchmarks.child WAY QRELS RUN [WARM_UP…]`.
+"""Time one contender in its own process: `python -m benchmarks.child WAY QRELS RUN [WARM_UP…]`.
 
 Prints one line of JSON: wall and CPU seconds from files to numbers, imports apart, and the values.
 What the process took as a whole is seen from outside.

@@ -1,4 +1,4 @@
-"""Seeded inputs as Parquet, made once for each layout and kept.
+"""Make random judgments and runs as Parquet files, once for each layout, from a seed.
 
 Documents come from a catalogue of millions, the popular ones far more often. A tenth of the lists
 are shorter than the others. Half of a query's judgments are of documents near the top of its list,
@@ -32,7 +32,7 @@ _GRADES = (0.3, 0.4, 0.2, 0.1)
 
 
 class Files(NamedTuple):
-    """Where an input lies, and how many rows and judgments it has."""
+    """Hold the paths of judgments and a run, and their numbers of rows."""
 
     qrels: Path
     run: Path
@@ -40,7 +40,7 @@ class Files(NamedTuple):
 
 
 def make(layout: Layout, folder: Path) -> Files:
-    """Write (once) and return the files of a layout.
+    """Return the files of a layout; write them if they do not exist yet.
 
     In a process of its own: a child inherits the peak memory of the process that starts it.
     """
@@ -86,7 +86,7 @@ class _Table(NamedTuple):
 
 
 def _drawn(layout: Layout, rng: np.random.Generator) -> tuple[_Table, _Table]:
-    """Run and judgments by numbers; rows of a query together and in order of score."""
+    """Draw a run and judgments with numbers as ids; a query's rows are adjacent, best first."""
     import numpy as np
 
     numbers = rng.permutation(layout.queries + int(layout.queries * _MISSING))
@@ -108,7 +108,7 @@ def _drawn(layout: Layout, rng: np.random.Generator) -> tuple[_Table, _Table]:
 def _lists(
     layout: Layout, queries: Numbers, depth: int, first: int, rng: np.random.Generator
 ) -> tuple[_Table, _Table]:
-    """Lists of these queries, the first of which is the so-many-th, and their judgments."""
+    """Draw the lists and judgments of some queries; `first` is the number of the first query."""
     import numpy as np
 
     count, places = len(queries), np.arange(depth)
@@ -139,7 +139,7 @@ def _lists(
 def _distinct(
     rng: np.random.Generator, shape: tuple[int, int], limit: int, power: float
 ) -> Numbers:
-    """Rows of distinct numbers below a limit, small ones more often; each row ascends."""
+    """Draw rows of distinct numbers below a limit, small ones more often, in ascending order."""
     import numpy as np
 
     drawn = (limit * np.sort(rng.random(shape), axis=1) ** power).astype(np.int64)
@@ -150,12 +150,12 @@ def _distinct(
 
 
 def _spread(docs: Numbers, layout: Layout) -> Numbers:
-    """Popular documents anywhere among the ids."""
+    """Map documents to other numbers, so that popular ones are anywhere among the ids."""
     return (docs * 7_368_787 + 4_711) % layout.catalogue
 
 
 def _rows(table: _Table, order: Order, rng: np.random.Generator) -> Numbers:
-    """The row numbers in this order."""
+    """Return the row numbers of a table in the given order."""
     import numpy as np
 
     from benchmarks.ids import as_ids

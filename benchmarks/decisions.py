@@ -1,4 +1,4 @@
-"""What a comparison costs: 1M queries, 5 systems, 10 metrics, 20 slices, from stored values.
+"""Measure `rf.compare` on stored values: 1M queries, 5 systems, 10 metrics, 20 slices.
 
 python -m benchmarks.decisions [--queries N] [--tests t wilcoxon …]
 """
@@ -20,7 +20,7 @@ SYSTEMS, METRICS, SLICES = 5, 10, 20
 
 
 def make(queries: int, folder: Path) -> tuple[dict[str, Path], pl.DataFrame]:
-    """Per-query values of systems that differ a little, and an attribute of each query."""
+    """Write values per query of systems that differ slightly; return paths and an attribute."""
     rng = np.random.default_rng(17)
     ids = pl.int_range(queries, eager=True).cast(pl.String).str.zfill(8).alias("query_id")
     base = rng.beta(2, 2, (METRICS, queries))

@@ -1,4 +1,4 @@
-"""Fusion of two runs beside hand-written SQL and ranx: `python -m benchmarks.fusion FOLDER`.
+"""Compare fusion of two runs with SQL and ranx: `python -m benchmarks.fusion FOLDER`.
 
 Reciprocal rank fusion, and a weighted sum of min-max scores, of 1M queries with 10 documents in
 each run, and of 7k with 1000. All ways to say it in SQL are tried on a tenth, and the fastest is
@@ -38,7 +38,7 @@ Report = dict[str, Any]
 def measure(
     folder: Path, shapes: list[str], *, share: int, repeat: int, minutes: float
 ) -> list[Report]:
-    """A report for each shape and method: seconds of each way in every round, and ratios."""
+    """Return a report for each shape and method: seconds of each tool per round, and ratios."""
     reports = []
     for shape in shapes:
         queries = SIZES[shape] // share
@@ -59,7 +59,7 @@ def measure(
 
 
 def _beside_sql(method: str, pair: Pair, fewer: Pair, repeat: int) -> Report:
-    """rankframe and the fastest SQL, turn by turn; and how many times as long that took."""
+    """Time rankframe and the fastest SQL in turn; return seconds and the ratio of both."""
     tried = {
         way: min(run["cpu"] for run in runs)
         for way, runs in _rounds(sql_ways(method), method, fewer, 2).items()
@@ -72,9 +72,7 @@ def _beside_sql(method: str, pair: Pair, fewer: Pair, repeat: int) -> Report:
 
 
 def _beside_ranx(ranx: Report, method: str, ours: dict[str, list[Report]], queries: int) -> Report:
-    """How many times as long ranx took: to fuse alone, set against frames in memory; and with
-    loading and writing, set against rankframe from file to file.
-    """
+    """Return how many times as long as rankframe ranx took, in memory and from file to file."""
     fused = ranx[method]
     _agree(method, {OURS: ours[OURS][0], "ranx": fused})
     times: dict[str, float] = {}
@@ -99,7 +97,7 @@ def _best(runs: list[Report], unit: str) -> float:
 
 
 def _agree(method: str, found: dict[str, Report]) -> None:
-    """Times count where the fused runs have as many rows, and the same scores."""
+    """Refuse timings if the fused runs differ in their number of rows or their scores."""
     (first, ours), *others = found.items()
     for name, other in others:
         for what in ("rows", "score", "some"):
@@ -108,7 +106,7 @@ def _agree(method: str, found: dict[str, Report]) -> None:
 
 
 def _ranx(pair: Pair, folder: Path, minutes: float) -> Report | None:
-    """What ranx took, measured once and kept; None where it did not finish in time."""
+    """Return what ranx took, measured once and stored; None if it did not finish in time."""
     versions = (f"{name} {version(name)}" for name in ("ranx", "numba"))
     key = " ".join(["to a file", pair[0].name, *versions])
     kept = folder / "fusion-ranx.json"
@@ -132,7 +130,7 @@ def _ranx(pair: Pair, folder: Path, minutes: float) -> Report | None:
 
 
 def _pair(shape: str, queries: int, folder: Path) -> Pair:
-    """Two runs: the second with documents exchanged, and scores disturbed. Made once."""
+    """Return two runs; the second has some documents exchanged and scores disturbed."""
     path = make(replace(SHAPES[shape], queries=queries), folder).run
     made = path.with_name(f"{path.stem}-other.parquet")
     if not made.exists():
@@ -144,7 +142,7 @@ def _pair(shape: str, queries: int, folder: Path) -> Pair:
 
 
 def _said(report: Report) -> str:
-    """A report in a few lines."""
+    """Format a report as a few lines of text."""
     ours, theirs = (report["runs"][name] for name in (OURS, report["sql"]))
     times = report["duckdb_times"]
     lines = [f"{report['shape']}, {report['queries']:,} queries, {report['method']}"]

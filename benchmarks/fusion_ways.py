@@ -1,4 +1,4 @@
-"""The ways to fuse two runs that are measured: `python -m benchmarks.fusion_ways WAY METHOD A B`.
+"""Fuse two runs in one way and time it: `python -m benchmarks.fusion_ways WAY METHOD A B`.
 
 From two Parquet files with text ids to the fused run as a Parquet file, by query and rank. What is
 imported or compiled at first use is used once before the clock is started.
@@ -68,7 +68,7 @@ _SORT = """
 
 
 def sql(way: str, method: str, a: Path, b: Path) -> str:
-    """A statement by what it is made of: "union all, window, sort"."""
+    """Return the SQL statement of a way of fusion, such as "union all, window, sort"."""
     matched, scaled, ranked = way.split(", ")
     wsum = _WSUM if scaled == "window" else _WSUM_GROUPED
     part = _RRF if method == "rrf" else wsum
@@ -78,7 +78,7 @@ def sql(way: str, method: str, a: Path, b: Path) -> str:
 
 
 def sql_ways(method: str) -> list[str]:
-    """All that there are for a method."""
+    """Return all ways in which SQL can compute a method."""
     scales = ("window",) if method == "rrf" else ("window", "group")
     return [
         f"{matched}, {scaled}, {ranked}"
@@ -111,7 +111,7 @@ def _duckdb(way: str, method: str) -> Work:
 
 
 def measured(work: Work, a: Path, b: Path) -> dict[str, Any]:
-    """Wall and CPU seconds of some work, after a small one; and what tells its output."""
+    """Time a fusion from file to file, after a small one; return seconds and the run's summary."""
     with tempfile.TemporaryDirectory() as folder:
         small = _small(Path(folder))
         work(*small, Path(folder) / "small.parquet")
@@ -121,7 +121,7 @@ def measured(work: Work, a: Path, b: Path) -> dict[str, Any]:
 
 
 def in_memory(method: str, a: Path, b: Path) -> dict[str, Any]:
-    """The same from frames to a frame, with rankframe."""
+    """Time a fusion by rankframe from frames to a frame; return seconds and a summary."""
     import rankframe as rf
 
     weights = WEIGHTS if method == "wsum" else None
@@ -134,16 +134,14 @@ def in_memory(method: str, a: Path, b: Path) -> dict[str, Any]:
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    """What some work gives, and the seconds that it took."""
+    """Call a function; return its result, and its wall and CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     found = work()
     return found, {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 
 
 def told(fused: pl.LazyFrame) -> dict[str, Any]:
-    """Of a fused run: its rows and the sum of its scores, and the latter of some queries, by which
-    ways are compared.
-    """
+    """Summarise a fused run by its number of rows and sums of scores, to compare ways."""
     first = pl.col("query_id").unique().bottom_k(_SOME)
     some = fused.filter(
         pl.col("query_id").is_in(fused.select(first).collect().to_series().implode())
@@ -153,8 +151,8 @@ def told(fused: pl.LazyFrame) -> dict[str, Any]:
 
 
 def ranx_measured(a: Path, b: Path) -> dict[str, Any]:
-    """What ranx takes to load two runs, to fuse them by each method, with what it takes to compile
-    and without, and to write the fused run.
+    """Time how ranx loads two runs, fuses them by each method, and writes the fused run. The time
+    to fuse is measured with and without compilation.
     """
     import ranx
 

@@ -1,5 +1,4 @@
-"""`python -m benchmarks.gap_differences`: do intervals of the difference of two gaps cover, and how
-often is one called significant that is none?
+"""Simulate intervals and tests of differences of gaps: `python -m benchmarks.gap_differences`.
 
 Two systems are drawn over the same queries, of which the means in every slice are known, and given
 to `rf.compare` as stored values.
@@ -73,12 +72,12 @@ PAIRS: dict[str, tuple[Shifts, Shifts]] = {
 
 
 def any_number_of_slices() -> Any:
-    """Also of so many that rankframe says nothing of them: to show why."""
+    """Patch the limit of slices, to show what intervals would be with more slices."""
     return patch.dict("rankframe.stats.gaps._MOST_SLICES", dict.fromkeys(KINDS, 1_000))
 
 
 def experiment(number: int, rng: np.random.Generator, correlation: float) -> tuple[Outcomes, ...]:
-    """Whether intervals cover; and whether differences are called significant."""
+    """Return for each cell whether its interval covers, and whether its p value is below 0.05."""
     covers: Outcomes = {}
     alarms: Outcomes = {}
     for count, each in SLICED:
@@ -117,7 +116,7 @@ NORMAL: dict[str, tuple[Shifts, Shifts]] = {
 
 
 def normal(experiments: int, correlation: float) -> dict[tuple[str, str], tuple[int, int]]:
-    """How often intervals cover the difference of two ranges, and what percentiles would do."""
+    """Count how often intervals of the difference of two ranges cover, and percentiles would."""
     shared = np.array([[1, correlation], [correlation, 1]])
     root = np.linalg.cholesky(shared)
     counts: dict[tuple[str, str], int] = {}
@@ -142,7 +141,7 @@ def normal(experiments: int, correlation: float) -> dict[tuple[str, str], tuple[
 
 
 def run_some(task: tuple[float, int, int]) -> list[dict[tuple[str, str], int]]:
-    """How often each of both happened."""
+    """Run some experiments; count for each cell how often both outcomes happened."""
     correlation, first, last = task
     sums: list[dict[tuple[str, str], int]] = [{}, {}]
     for number in range(first, last):
@@ -154,7 +153,7 @@ def run_some(task: tuple[float, int, int]) -> list[dict[tuple[str, str], int]]:
 
 
 def _wrong(share: float, row: str) -> bool:
-    """Marked: alarms above what is allowed, where there is nothing to find."""
+    """Return whether a share of false alarms is too high, in a row without a true difference."""
     return share > 0.07 and row.partition(":")[0] in list(PAIRS)[:3]
 
 
@@ -171,7 +170,7 @@ STUDIES = (
 
 
 def simulate(experiments: int, processes: int) -> str:
-    """Run all, and make the tables."""
+    """Run all experiments, and return the tables in Markdown."""
     os.environ |= {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     tables = [f"{experiments:,} experiments per cell, ± Monte Carlo standard error.", ""]
     with multiprocessing.get_context("spawn").Pool(processes) as pool:

@@ -1,4 +1,4 @@
-"""How rankframe's time grows: with rows, with metrics, with cutoffs; and what starting it costs."""
+"""Measure how rankframe's time grows with rows, metrics and cutoffs, and its start-up time."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _FIFTY = [
 
 
 def rows(folder: Path, most: int) -> list[dict[str, Any]]:
-    """Runs of 10 documents a query: wall and CPU seconds and peak bytes; the largest in three
-    orders, whose values must be the same to the bit.
+    """Measure runs of growing size: wall and CPU seconds and peak bytes. The largest is in three
+    row orders, whose values must have the same bits.
     """
     table: list[dict[str, Any]] = []
     for queries in (100_000, 1_000_000, 10_000_000):
@@ -51,7 +51,7 @@ def rows(folder: Path, most: int) -> list[dict[str, Any]]:
 
 
 def metrics(folder: Path, queries: int) -> list[tuple[str, float]]:
-    """Seconds for one metric, and for many, on the same files."""
+    """Return the seconds of an evaluation by one metric, and by many, of the same files."""
     files = _files(queries, folder)
     sets = {
         "1 metric (ndcg@10)": ["ndcg@10"],
@@ -65,7 +65,7 @@ def metrics(folder: Path, queries: int) -> list[tuple[str, float]]:
 
 
 def start_up(folder: Path) -> list[tuple[str, float]]:
-    """What it costs to start."""
+    """Return the seconds that imports, `--help` and small evaluations take."""
     files = _files(10, folder)
     python = sys.executable
     command = str(Path(python).with_name("rankframe"))
@@ -84,7 +84,7 @@ def start_up(folder: Path) -> list[tuple[str, float]]:
 
 
 def _files(queries: int, folder: Path, order: Order = "grouped") -> Files:
-    """Runs of ten documents a query."""
+    """Make judgments and a run with ten documents per query, in a row order."""
     return make(replace(SHAPES["rec"], queries=queries, order=order, judged_order=order), folder)
 
 

@@ -1,4 +1,4 @@
-"""Numbers as the ids that users have."""
+"""Turn numbers into ids of the kinds that users have, such as UUIDs and URLs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Numbers = NDArray[np.int64]
 
 
 def as_ids(numbers: Numbers, kind: Ids, side: str) -> pl.Series:
-    """Ids of queries (side "q") or of documents ("d"), as strings but for integers."""
+    """Return numbers as ids of queries ("q") or documents ("d"); only integers are no text."""
     if kind == "integers":
         return pl.Series(numbers)
     used = np.zeros(numbers.max() + 1, bool)
@@ -41,7 +41,7 @@ def _distinct_ids(numbers: pl.Series, kind: Ids, side: str) -> pl.Series:
 
 
 def _uuids(numbers: Numbers, salt: int) -> pl.Series:
-    """The digits of two mixed words, with hyphens at their places."""
+    """Return a UUID for each number, from the digits of two mixed words."""
     words = np.stack([_mixed(numbers, salt), _mixed(numbers, salt + 1000)], axis=1)
     data = words.view(np.uint8).reshape(len(numbers), 16)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -53,7 +53,7 @@ def _uuids(numbers: Numbers, salt: int) -> pl.Series:
 
 
 def _mixed(numbers: Numbers, salt: int) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64: one to one, and no order is left."""
+    """Mix numbers by the finaliser of splitmix64, a bijection that leaves no order."""
     x = numbers.astype(np.uint64) + np.uint64(salt * 0x9E3779B97F4A7C15 % 2**64)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

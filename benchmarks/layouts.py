@@ -1,4 +1,4 @@
-"""The inputs of the comparison: shapes and row orders that users have, and what else differs."""
+"""Define the inputs of the benchmarks: their shapes, row orders, ids and file layouts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ids = Literal["plain", "padded", "integers", "uuids", "urls", "categorical"]
 
 @dataclass(frozen=True)
 class Layout:
-    """A run and its judgments, as a generator is told to make them.
+    """Describe a run and its judgments, for `data.make` to generate.
 
     order: of the run's rows. grouped: queries in arbitrary order, each in order of score;
         unordered: likewise, but not in order of score; sorted: queries in byte order; scattered:
@@ -36,11 +36,11 @@ class Layout:
     tied: bool = True
 
     def scaled(self, rows: int) -> Layout:
-        """With fewer queries, as many as make the largest layout so many rows long."""
+        """Return the layout with fewer queries, as if the largest layout had `rows` rows."""
         return replace(self, queries=max(20, round(self.queries * rows / LARGEST)))
 
     def ordered(self, order: Order) -> Layout:
-        """Run and judgments in this order."""
+        """Return the layout with run and judgments in a row order."""
         return replace(self, name=f"{self.name} {order}", order=order, judged_order=order)
 
 
@@ -76,5 +76,5 @@ WARM_UP = Layout("warm-up", 50, 10, 3, tied=False)
 
 
 def is_scattered(name: str) -> bool:
-    """Whether rows of the run are in random order, for which averages are apart."""
+    """Return whether a layout's run is shuffled; page averages are separate for such runs."""
     return LAYOUTS[name].order == "scattered"

@@ -1,4 +1,4 @@
-"""What measurements are made on."""
+"""Describe the machine of a measurement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LIBRARIES = ("polars", "numpy", "duckdb", "pyarrow", "pytrec-eval-terrier", "ir
 
 
 def describe() -> str:
-    """Cores, memory and versions."""
+    """Return a line of text with the cores, memory and versions of this machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in ("rankframe", *_LIBRARIES))
     return (

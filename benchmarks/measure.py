@@ -23,7 +23,7 @@ Report = dict[str, Any]
 
 
 def compare(layouts: Iterable[Layout], *, folder: Path, rows: int, repeat: int) -> list[Report]:
-    """What each contender took on each layout, in every round; its fastest way where it has more.
+    """Time each contender on each layout in every round; return reports.
 
     Values must agree before times count.
     """
@@ -46,14 +46,14 @@ def compare(layouts: Iterable[Layout], *, folder: Path, rows: int, repeat: int) 
 
 
 def compare_fed(*, folder: Path, rows: int, repeat: int) -> Report:
-    """The same for libraries that are fed by loops, beside rankframe, on one small layout."""
+    """Time libraries that are fed by loops, and rankframe, on one small layout."""
     chosen = {name: ways[0] for name, ways in FED.items()} | {OURS: CONTENDERS[OURS][0]}
     files = make(SMALL.scaled(rows), folder)
     return {"layout": SMALL.name, **_rounds(SMALL.name, chosen, files, repeat, folder)}
 
 
 def _tried(ways: tuple[str, ...], files: Files, rounds: int) -> dict[str, float]:
-    """CPU seconds by way, the best of some; a way that takes far longer than others is let go."""
+    """Return the least CPU seconds of each way of a contender; skip ways that are far slower."""
     expected = _expected(files)
     taken: dict[str, float] = {}
     patience = None
@@ -105,22 +105,20 @@ def _agree(way: str, values: Values, expected: Values) -> None:
 def run_child(
     way: str, files: Files, *, warm_up: Files | None = None, patience: float | None = None
 ) -> Report:
-    """One way in a process of its own: wall and cpu apart from imports, all_wall and all_cpu of
-    the whole process, its peak memory, and the values.
-    """
+    """Run one way in its own process; return seconds with and without imports, peak and values."""
     small = warm_up[:2] if warm_up else ()
     return run_module("benchmarks.child", way, *files[:2], *small, patience=patience)
 
 
 def run_module(module: str, *arguments: str | Path, patience: float | None = None) -> Report:
-    """Run a module in a process of its own, looked at from outside; its last line is JSON."""
+    """Run a module in its own process; return the JSON of its last line, time and peak memory."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     report = run_command(command, patience=patience)
     return json.loads(report.pop("output").splitlines()[-1]) | report
 
 
 def run_command(command: list[str], *, patience: float | None = None) -> Report:
-    """Run a command, and return its output, time and peak memory, looked at from outside."""
+    """Run a command; return its output, its wall and CPU time, and its peak memory."""
     begun = time.perf_counter()
     with TemporaryFile("w+") as said, TemporaryFile("w+") as complaints:
         child = subprocess.Popen(command, stdout=said, stderr=complaints, env=_installed())
@@ -148,7 +146,7 @@ def run_command(command: list[str], *, patience: float | None = None) -> Report:
 
 
 def timed(command: list[str], repeat: int = 5) -> float:
-    """The best wall time of a command, in seconds."""
+    """Return the least wall seconds of a command over some repetitions."""
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()
@@ -158,7 +156,7 @@ def timed(command: list[str], repeat: int = 5) -> float:
 
 
 def _installed() -> dict[str, str]:
-    """The environment, in which Python keeps what it compiled, as it does of installed packages."""
+    """Return the environment without PYTHONDONTWRITEBYTECODE, so that Python caches bytecode."""
     return {name: of for name, of in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 

@@ -1,4 +1,4 @@
-"""The measurements as a page, from what is stored: the comparison first, then the other parts."""
+"""Write the page of all benchmarks from stored measurements."""
 
 from __future__ import annotations
 

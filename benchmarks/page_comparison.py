@@ -1,4 +1,4 @@
-"""rankframe beside other ways to the same numbers: ratios first, then what they are made of."""
+"""Write the section that compares rankframe with DuckDB, polars and the limit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ counts as contiguous, because its run is contiguous."""
 
 
 def section(comparison: dict[str, Any]) -> str:
-    """The comparison as Markdown."""
+    """Return the section on the comparison in Markdown."""
     layouts: list[Layout] = comparison["layouts"]
     rounds = len(layouts[0]["runs"][OURS])
     intro = _INTRO.format(
@@ -89,7 +89,7 @@ def _median(layout: Layout, contender: str, what: str) -> float:
 
 
 def _extremes(layouts: list[Layout]) -> str:
-    """The best and the worst, in a sentence each."""
+    """Return sentences on the layouts where rankframe is fastest and slowest beside the others."""
     lines = ["Speed of rankframe in CPU time, intervals included:", ""]
     for other in (DUCKDB, POLARS, LIMIT):
         title = "the limit" if other == LIMIT else other
@@ -105,7 +105,7 @@ def _extremes(layouts: list[Layout]) -> str:
 
 
 def _ratios(layouts: list[Layout]) -> str:
-    """How many times as fast as DuckDB, and how many times the limit."""
+    """Return a table of how rankframe's time compares with DuckDB, polars and the limit."""
     columns = [
         ("DuckDB ÷ rankframe", DUCKDB, OURS, "cpu"),
         ("naive polars ÷ rankframe", POLARS, OURS, "cpu"),
@@ -130,7 +130,7 @@ def _ratios(layouts: list[Layout]) -> str:
 
 
 def _range(layout: Layout) -> str:
-    """The lowest and highest of DuckDB ÷ rankframe in a round."""
+    """Return the least and the largest ratio of DuckDB's time to rankframe's in a round."""
     pairs = zip(layout["runs"][DUCKDB], layout["runs"][OURS], strict=True)
     return _spread([theirs["cpu"] / ours["cpu"] for theirs, ours in pairs])
 
@@ -158,7 +158,7 @@ def _memory(layouts: list[Layout]) -> str:
 
 
 def _trials(layouts: list[Layout], contender: str) -> str:
-    """CPU seconds of each way where it was tried, the chosen one bold."""
+    """Return a table of the CPU seconds of each way of a contender, the chosen one bold."""
     ways = _ways(layouts, contender)
     rows = [["CPU s on a part", "rows", *(f"[{_name(way)}](sql/{_name(way)}.sql)" for way in ways)]]
     for one in layouts:
@@ -210,7 +210,7 @@ def _table(rows: list[list[str]]) -> str:
 
 
 def chart(comparison: dict[str, Any], target: Path) -> None:
-    """Each contender's CPU time as a multiple of rankframe's, a row a layout."""
+    """Draw each contender's CPU time as a multiple of rankframe's, with a row per layout."""
     import altair as alt
     import polars as pl
 

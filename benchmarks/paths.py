@@ -1,4 +1,4 @@
-"""Other ways through rankframe beside one evaluation of the same files: text, comparison, report.
+"""Time other functions of rankframe beside one evaluation: text input, comparison, report.
 
 The further runs of a comparison are the first one with documents exchanged and scores disturbed.
 """
@@ -24,7 +24,7 @@ METRICS = ["ndcg@10", "map", "mrr", "precision@10", "recall@10"]
 
 
 def measure(folder: Path, queries: int) -> list[dict[str, Any]]:
-    """Wall and CPU seconds, imports apart, and peak bytes of each way, in rec's shape."""
+    """Return wall and CPU seconds, without imports, and peak bytes of each function."""
     files = make(replace(SHAPES["rec"], queries=queries), folder)
     paths = [str(files.qrels), str(files.run)]
     table = []
@@ -68,7 +68,7 @@ WAYS: dict[str, Callable[[Path, Path], Callable[[], object]]] = {
 
 
 def _written(path: Path, write: Callable[..., None], *how: int) -> Path:
-    """A file made of another, once."""
+    """Derive a file from another with `write`, unless it exists; return its path."""
     ending = "".join(map(str, how))
     made = path.with_name(f"{path.stem}{write.__name__}{ending}" + (".parquet" if how else ".txt"))
     if not made.exists():

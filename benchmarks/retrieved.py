@@ -37,7 +37,7 @@ _SKEW = 0.8
 
 
 def make(folder: Path, users: int) -> Path:
-    """Inputs of so many users. Made once."""
+    """Write the inputs of `users` users, unless they exist; return their folder."""
     made = folder / f"shown-{users}"
     if (made / "items.parquet").exists():
         return made
@@ -89,7 +89,7 @@ def make(folder: Path, users: int) -> Path:
 
 
 def evaluated(folder: Path, asked: str, max_memory: str | None) -> dict[str, Any]:
-    """What a set of metrics takes."""
+    """Evaluate a set of metrics; return seconds, peak memory and values."""
     import rankframe as rf
 
     metrics = SETS[asked]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.simulation`: do intervals, tests and the gate err as often as they say?
+"""Simulate the error rates of intervals, tests and the gate: `python -m benchmarks.simulation`.
 
 Experiments are drawn where the truth is known, and given to rankframe as stored values. What comes
 out are the tables of docs/statistics.md: shares of experiments, each with its Monte Carlo standard
@@ -54,20 +54,20 @@ _AT_ONCE = 20
 
 
 def ndcg(u: Floats) -> Floats:
-    """35% zeros, 10% ones, Beta(2, 2) between."""
+    """Map uniform numbers to values like nDCG: 35% are 0, 10% are 1, others follow Beta(2, 2)."""
     between = np.interp((u - 0.35) / 0.55, *_beta())
     return np.where(u < 0.35, 0.0, np.where(u > 0.9, 1.0, between))
 
 
 def reciprocal_rank(u: Floats) -> Floats:
-    """15% zeros, else 1 / rank, where rank is geometric: 40% are first, and so on."""
+    """Map uniform numbers to values like MRR: 15% are 0, others 1 / a geometric rank."""
     beyond = np.minimum((1 - u) / 0.85, 1 - 1e-12)
     rank = np.floor(np.log1p(-beyond) / math.log(0.6)) + 1
     return np.where(u < 0.15, 0.0, 1 / rank)
 
 
 def rare(u: Floats) -> Floats:
-    """5% ones."""
+    """Map uniform numbers to rare successes: 5% are 1, the others 0."""
     return (u > 0.95).astype(np.float64)
 
 
@@ -106,7 +106,7 @@ def _normal() -> Floats:
 
 @cache
 def true_mean(kind: Kind, shift: float = 0.0) -> float:
-    """The mean of a system's values, by quadrature.
+    """Return the true mean of a system's values by quadrature.
 
     Weighting by lognormal weights shifts it too: a normal tilted by exp(tz) is one around t.
     """
@@ -115,7 +115,7 @@ def true_mean(kind: Kind, shift: float = 0.0) -> float:
 
 @cache
 def shift_for(kind: Kind, change: float) -> float:
-    """The shift that changes the mean by a share of it."""
+    """Return the shift of a system's normal numbers that changes its mean by a share."""
     wanted = (1 + change) * true_mean(kind)
     return float(brentq(lambda shift: true_mean(kind, shift) - wanted, -1, 1))  # pyright: ignore[reportArgumentType]
 
@@ -129,7 +129,7 @@ def numbers(
     tied: float = TIED,
     shift: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """What queries have in common in all systems, and the numbers themselves (systems × queries).
+    """Draw what queries have in common, and correlated normal numbers (systems × queries).
 
     Systems are exchangeable, but for the last one's shift; tied queries are as in the first.
     """
@@ -143,13 +143,13 @@ def numbers(
 
 
 def query_ids(experiment: int, queries: int) -> pl.Series:
-    """Draws are hashes of these, so no two experiments share any."""
+    """Return ids of queries that are distinct between experiments, and so are their draws."""
     return pl.Series("query_id", [f"{experiment}-{at:05}" for at in range(queries)])
 
 
 @contextmanager
 def groups_at_most(most: int | None) -> Iterator[None]:
-    """Gather queries into so many groups, where not into as many as ever."""
+    """Limit the number of bootstrap buckets to `most` inside the block; None: no change."""
     with ExitStack() as stack:
         if most is not None:
             for function in (
@@ -175,7 +175,7 @@ SIZES = ((50, None), (200, None), (2000, GROUPED))
 
 
 def means(experiment: int, rng: np.random.Generator) -> Outcomes:
-    """Intervals of one system's means, made as `rf.evaluate` does."""
+    """Return for each cell whether the interval of one system's mean covers the truth."""
     metrics = [Metric("ndcg"), Metric("mrr"), Metric("rare"), Metric(WEIGHTED, "weighted")]
     metrics.append(Metric(MICRO, "micro"))
     truths = {label: true_mean(kind) for label, kind in KINDS.items()}
@@ -225,7 +225,7 @@ def _micro_mean() -> float:
 
 
 def differences(experiment: int, rng: np.random.Generator) -> Outcomes:
-    """Intervals of the difference of two systems, one of them better."""
+    """Return for each cell whether the interval of the difference of two systems covers."""
     tilt = POPULAR * math.sqrt(CORRELATION)
     truths = {}
     for label, kind in KINDS.items():
@@ -274,7 +274,7 @@ def _size(queries: int, most: int | None) -> str:
 
 
 def tests(experiment: int, rng: np.random.Generator) -> Outcomes:
-    """Tests between two systems that do not differ."""
+    """Return for each test whether it raises a false alarm between two equal systems."""
     kinds = {label: kind for label, kind in KINDS.items() if label != WEIGHTED}
     found: Outcomes = {}
     for n, most in SIZES:
@@ -304,7 +304,7 @@ SHAPES: dict[str, tuple[Kind, Kind]] = {
 
 
 def shapes(experiment: int, rng: np.random.Generator) -> Outcomes:
-    """Test two systems with the same mean and different distributions of values."""
+    """Return false alarms of tests between systems of equal means and different distributions."""
     found: Outcomes = {}
     for n in (50, 200, 2_000):
         ids, column = query_ids(experiment, n), f"n = {n:,}"
@@ -329,7 +329,7 @@ def shapes(experiment: int, rng: np.random.Generator) -> Outcomes:
 
 
 def families(experiment: int, rng: np.random.Generator) -> Outcomes:
-    """Many comparisons at once, of systems that do not differ: is anything called significant?"""
+    """Return whether any of many comparisons between equal systems is significant."""
     found: Outcomes = {}
     many: dict[str, Kind] = {f"metric {at}": ndcg for at in range(10)}
     what = "10 metrics × 3 systems and a baseline, t"
@@ -377,7 +377,7 @@ CHANGES = {
 
 
 def gates(experiment: int, rng: np.random.Generator) -> Outcomes:
-    """The gate, for changes of a known size."""
+    """Return for each rule whether the gate passes, for changes of a known size."""
     found: Outcomes = {}
     for n in (50, 200, 2_000, 20_000):
         ids = query_ids(experiment, n)
@@ -415,7 +415,7 @@ APART = {
 
 
 def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
-    """Intervals of gaps between slices, made as `rf.evaluate` does."""
+    """Return for each cell whether the interval of a gap between slices covers the truth."""
     found: Outcomes = {}
     wanted = resolve(["ndcg", "gap(ndcg, by=g)", "gap(ndcg, by=g, kind=mean)"], "judged", "gap")
     intervals = Intervals("bootstrap")
@@ -448,7 +448,7 @@ def gaps(experiment: int, rng: np.random.Generator) -> Outcomes:
 
 @dataclass(frozen=True)
 class Study:
-    """A table: what is run for it, what it is called and shows, and which cells are marked."""
+    """Define a table: the experiment it runs, its title and text, and which cells are marked."""
 
     run: Callable[[int, np.random.Generator], Outcomes]
     title: str
@@ -509,7 +509,7 @@ STUDIES = {
 
 
 def as_table(study: Study, counts: Mapping[tuple[str, str], tuple[int, int]]) -> str:
-    """Markdown: shares in percent ± their standard errors."""
+    """Return a study's table in Markdown: shares in percent ± their standard errors."""
     rows = list(dict.fromkeys(row for row, _ in counts))
     columns = list(dict.fromkeys(column for _, column in counts))
     lines = [f"|  | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
@@ -528,7 +528,7 @@ def as_table(study: Study, counts: Mapping[tuple[str, str], tuple[int, int]]) ->
 
 
 def run_some(task: tuple[str, int, int]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Run experiments of a study: (happened, of so many) for each cell."""
+    """Run some experiments of a study; return (times it happened, experiments) per cell."""
     name, first, last = task
     hits: dict[tuple[str, str], int] = defaultdict(int)
     number = list(STUDIES).index(name)
@@ -560,7 +560,7 @@ def simulate(experiments: int, names: list[str]) -> dict[str, str]:
 
 
 def write(path: Path, tables: str, name: str) -> None:
-    """Write tables into a page between the marks of this name, or as a page."""
+    """Write tables into a page between the markers of `name`, or into a new page."""
     first, last = f"<!-- {name} -->", f"<!-- /{name} -->"
     page = path.read_text(encoding="utf-8") if path.exists() else f"{first}\n{last}\n"
     before, found, rest = page.partition(first)

@@ -1,4 +1,4 @@
-"""Spark beside one process on the same machine and files: `python -m benchmarks.spark`.
+"""Compare Spark with one process on the same machine and files: `python -m benchmarks.spark`.
 
 Ten documents and three judgments a query, all rows in random order. Every run has processes of its
 own; the best of n is kept in spark.json, from which the page is written. Start-up (imports, and the
@@ -69,7 +69,7 @@ def compare_values(runs: list[dict[str, Any]]) -> None:
 
 
 def measured(engine: str, qrels: Path, run: Path) -> dict[str, Any]:
-    """One run in processes of its own, looked at from outside."""
+    """Run one engine in its own process, and sample the memory and time of all its processes."""
     module = [sys.executable, "-W", "ignore", "-m", "benchmarks.spark", "--child"]
     used: Counter[int] = Counter()
     peak = {"peak": 0, "worker": 0, "disk": 0}
@@ -131,7 +131,7 @@ def on_spark() -> Callable[[Path, Path], tuple[Values, int]]:
 
 
 def family(process: int) -> list[int]:
-    """A process and all that it started."""
+    """Return the ids of a process and of all its descendants."""
     try:
         tasks = list(Path(f"/proc/{process}/task").glob("*/children"))
         children = [int(child) for task in tasks for child in task.read_text().split()]
@@ -141,7 +141,7 @@ def family(process: int) -> list[int]:
 
 
 def is_worker(process: int) -> bool:
-    """Whether it is a Python process that Spark started."""
+    """Return whether a process is a Python worker of Spark."""
     try:
         return "pyspark.daemon" in Path(f"/proc/{process}/cmdline").read_text()
     except OSError:
@@ -149,7 +149,7 @@ def is_worker(process: int) -> bool:
 
 
 def bytes_of(process: int) -> int:
-    """Memory of a process, what it shares in parts."""
+    """Return the proportional set size of a process in bytes."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -158,7 +158,7 @@ def bytes_of(process: int) -> int:
 
 
 def ticks(process: int) -> int:
-    """Time that a process used on all cores."""
+    """Return the CPU time of a process in clock ticks."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tuning`: how often is an improvement claimed where there is none to be had?
+"""Simulate how often tuning claims a false improvement: `python -m benchmarks.tuning`.
 
 Runs are drawn so that no fusion of them is better than the best of them, and tuned as users would.
 Printed are how often an improvement over the best single run is claimed, in percent, and
@@ -31,16 +31,14 @@ SEED = 2026
 
 
 def alike(rng: np.random.Generator, queries: int, runs: int) -> Drawn:
-    """All runs know the same of documents, in a few levels, and order each level by chance: every
-    fusion, too, so all of them are exactly as good as each run.
-    """
+    """Draw runs that order the same levels of relevance by chance, so that no fusion gains."""
     level = rng.integers(0, LEVELS, (queries, DOCUMENTS)).astype(np.float64)
     relevant = rng.random(level.shape) < 0.35 * level / LEVELS
     return [level + 0.5 * rng.random(level.shape) for _ in range(runs)], relevant
 
 
 def worse(rng: np.random.Generator, queries: int, runs: int) -> Drawn:
-    """Each run is the one before it with more noise: it knows nothing that the first does not."""
+    """Draw runs of which each is the one before it with more noise."""
     known = rng.standard_normal((queries, DOCUMENTS))
     relevant = rng.random(known.shape) < 0.5 / (1 + np.exp(-2 * known))
     scores = [known + rng.standard_normal(known.shape)]
@@ -56,7 +54,7 @@ KINDS: Mapping[str, Callable[[np.random.Generator, int, int], Drawn]] = {
 
 
 def frames(drawn: Drawn, number: int) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Judgments and runs; folds are hashes of query ids, so no two experiments share any."""
+    """Return judgments and runs as frames, with query ids that are distinct between experiments."""
     scores, relevant = drawn
     queries, documents = relevant.shape
     ids = pl.DataFrame(
@@ -72,8 +70,9 @@ def frames(drawn: Drawn, number: int) -> tuple[pl.DataFrame, dict[str, pl.DataFr
 
 
 def experiment(kind: str, queries: int, runs: int, number: int) -> tuple[bool, float, float, float]:
-    """Whether an improvement is claimed, what seems to be gained out of fold and in sample, and
-    whether the interval contains 0: the true gain where all runs are alike.
+    """Return whether tuning claims an improvement, two gains, and coverage. The gains are out of
+    fold and in sample; coverage is whether the interval contains 0, the true gain if all runs are
+    alike.
     """
     rng = np.random.default_rng([SEED, queries, runs, number])
     qrels, given = frames(KINDS[kind](rng, queries, runs), number)

@@ -44,10 +44,10 @@ _INDENT = "    "
 
 
 class HouseStyle(griffe.Extension):
-    """Rewrites the docstrings of a package for griffe's parser."""
+    """Rewrite the docstrings of a package into the Google style that griffe parses."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Rewrite them once the whole package is loaded."""
+        """Rewrite all signatures and docstrings of the package, once griffe has loaded it."""
         for function in _functions(pkg):
             if any("Unpack[" in str(parameter.annotation) for parameter in function.parameters):
                 _take_declared_options(function)
@@ -83,7 +83,7 @@ def _classes(parent: griffe.Module) -> Iterator[griffe.Class]:
 
 
 def _take_declared_options(function: griffe.Function) -> None:
-    """Show the signature and docstring that the function has when it is imported."""
+    """Replace a function's signature and docstring in griffe by those that it has when imported."""
     module = import_module(function.module.path)
     declared: Callable[..., Any] = getattr(module, function.name)
     own = {parameter.name: parameter for parameter in function.parameters}
@@ -119,7 +119,7 @@ def _parameter(parameter: inspect.Parameter) -> griffe.Parameter:
 
 @dataclass
 class _Parts:
-    """A docstring in parts: the text, the entries by name, and the text below the entries."""
+    """Hold the parts of a docstring: its text, its entries by name, and the text below them."""
 
     text: list[str] = field(default_factory=list)
     entries: dict[str, list[str]] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class _Parts:
 
 
 def _rewritten(docstring: str, names: Collection[str], title: str) -> str:
-    """Return a docstring with fences, and with a heading above entries at the left margin."""
+    """Return a docstring with fences around examples, and with a heading above its entries."""
     parts = _parsed(docstring, names)
     lines = parts.text
     headed = any(line.startswith(("Args:", "Attributes:")) for line in lines)
@@ -142,7 +142,7 @@ def _rewritten(docstring: str, names: Collection[str], title: str) -> str:
 
 
 def _parsed(docstring: str, names: Collection[str]) -> _Parts:
-    """Split a docstring into parts; entries are those of these names."""
+    """Split a docstring into text, the entries whose names are in `names`, and later text."""
     parts = _Parts()
     entry: list[str] | None = None
     for line in _fenced(docstring.splitlines()):
@@ -159,7 +159,7 @@ def _parsed(docstring: str, names: Collection[str]) -> _Parts:
 
 
 def _fenced(lines: list[str]) -> Iterator[str]:
-    """Yield the same lines, with fences around examples."""
+    """Yield the lines of a docstring, with a Markdown fence around each example."""
     inside = False
     for line in lines:
         if line.startswith(">>>") and not inside:

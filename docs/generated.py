@@ -1,4 +1,4 @@
-"""What the makers share: files with what they should hold, tables, and sections between markers.
+"""Define what all makers of pages share: tables, sections between markers, and writing files.
 
 A maker is a module with a function `written()`: by path, what each of its files should hold. A
 section that is made stands between `<!-- NAME: written by docs/make.py -->` and `<!-- /NAME -->`;
@@ -22,7 +22,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def with_sections(page: Path, sections: Mapping[str, str]) -> str:
-    """The text of a page, with sections by name as they should be."""
+    """Return the text of a page with the content of its generated sections, given by name."""
     text = page.read_text(encoding="utf-8")
     for name, content in sections.items():
         begin, end = f"<!-- {name}: written by docs/make.py -->\n", f"<!-- /{name} -->\n"
@@ -34,7 +34,7 @@ def with_sections(page: Path, sections: Mapping[str, str]) -> str:
 
 
 def stale(files: Mapping[Path, str]) -> list[Path]:
-    """Those that do not hold what they should."""
+    """Return the paths of files whose content differs from the text in `files`."""
     return [
         path
         for path, text in files.items()
@@ -43,7 +43,7 @@ def stale(files: Mapping[Path, str]) -> list[Path]:
 
 
 def write(files: Mapping[Path, str]) -> list[Path]:
-    """Write those that do not hold what they should."""
+    """Write the files whose content differs from the text in `files`; return their paths."""
     changed = stale(files)
     for path in changed:
         path.parent.mkdir(parents=True, exist_ok=True)

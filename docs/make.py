@@ -1,5 +1,5 @@
-"""Make all that is generated: `python docs/make.py`; with `--check`, only say what is stale; with
-`--site`, build the site of the pages as they are, into site/ (needs the extra `docs`).
+"""Write all generated pages and files: `python docs/make.py`; with `--check`, only list those that
+are stale; with `--site`, build the site from the pages, into site/ (needs the extra `docs`).
 
 Pages, tables, and the names that type checkers see. The charts are drawn where altair is installed;
 whether they are as drawn is not checked.
@@ -39,7 +39,7 @@ MAKERS = (
 
 
 def main() -> None:
-    """Make it, or end with what is stale."""
+    """Write all generated files, or with `--check`, exit with a list of those that are stale."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
     parser.add_argument("--site", action="store_true", help="build the site")
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def site(*flags: str) -> None:
-    """Build the site; a link that leads nowhere is an error."""
+    """Build the site with mkdocs; a broken link is an error."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", *flags]
     # Else the theme advertises its successor.
     told = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

@@ -12,7 +12,7 @@ PAGE = DOCS / "caveats.md"
 
 
 def written() -> dict[Path, str]:
-    """Return the text of the page."""
+    """Return the text of docs/caveats.md with its table of caveats, by path."""
     return {PAGE: with_sections(PAGE, {"caveats": caveats()})}
 
 

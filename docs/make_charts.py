@@ -1,4 +1,4 @@
-"""The list of charts in docs/charts.md, the gallery, and the picture of every chart.
+"""Write the list of charts in docs/charts.md and the gallery, and draw the picture of every chart.
 
 python docs/make_charts.py [--out DIR] [--screenshot]    (only draws; with a picture of the report,
 for which Chromium is needed)
@@ -40,7 +40,7 @@ chart draws its picture, in a folder with the demo data: `rf.example("shop")` an
 
 
 def written() -> dict[Path, str]:
-    """What the pages should hold."""
+    """Return the text of docs/charts.md and of the gallery, by path."""
     rows = [(f"[`{name}`](gallery.md#{name})", one.sentence) for name, one in CHARTS.items()]
     entries = map(_entry, CHARTS.values())
     return {
@@ -73,7 +73,7 @@ def draw_all(into: Path) -> None:
 
 @contextmanager
 def demo_folder() -> Iterator[Path]:
-    """Work in a folder with all demo files, and results of a week, each written on its day."""
+    """Change into a temporary folder with all demo files, and four dated results of a week."""
     days = {"monday": "dense", "tuesday": "hybrid", "wednesday": "bm25", "thursday": "hybrid"}
     with tempfile.TemporaryDirectory() as name, chdir(name):
         folder = Path(name)
@@ -89,7 +89,7 @@ def demo_folder() -> Iterator[Path]:
 
 
 def screenshot(target: Path) -> None:
-    """The top of the report of the demo data, as Chromium shows it."""
+    """Take a screenshot of the top of the demo data's report in Chromium, and save it."""
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("the picture of the report needs Chromium")

@@ -1,4 +1,4 @@
-"""docs/reference/command_line.md: every command with its arguments and options, as they are."""
+"""Write docs/reference/command_line.md: every command with its arguments and options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ and so has [`trec_eval`](../migrating.md#trec_eval). The default among choices i
 
 
 def written() -> dict[Path, str]:
-    """What the page should hold."""
+    """Return the text of the command-line reference, by its path."""
     group: Any = typer.main.get_command(make_app())
     parts = [HEADER, *(part for name in group.commands for part in _command(name, group))]
     return {PAGE: "\n".join(parts)}

@@ -32,7 +32,7 @@ _EXAMPLES: dict[str, Any] = {
 
 
 def written() -> dict[Path, str]:
-    """Return the text of both pages."""
+    """Return the text of docs/how_it_works.md and docs/reference/frames.md, by path."""
     return {
         PAGE: with_sections(PAGE, {"packages": packages()}),
         FRAMES: f"{FRAMES_HEADER}\n{frames()}\n",
@@ -40,7 +40,7 @@ def written() -> dict[Path, str]:
 
 
 def packages() -> str:
-    """Return the table of packages, top floor first, as their docstrings describe them."""
+    """Return the table of packages, top layer first, as their docstrings describe them."""
     layers = runpy.run_path(str(LAYERS))
     top = len(layers["LINES"]) - 1
     rows = [
@@ -48,7 +48,7 @@ def packages() -> str:
         for at, line in enumerate(layers["LINES"])
         for room in line
     ]
-    return table(["floor", "package", "what it is for", "may import"], rows)
+    return table(["layer", "package", "what it is for", "may import"], rows)
 
 
 def _said(room: str) -> str:
@@ -63,7 +63,7 @@ def _packages(room: str, homes: Mapping[str, Collection[str]]) -> str:
 
 
 def frames() -> str:
-    """Every frame that has a contract: what a row is, and a row a column."""
+    """Return a Markdown table for every kind of frame, with a row for each of its columns."""
     found = [one for one in vars(columns).values() if isinstance(one, FrameColumns)]
     return "\n\n".join(map(_frame, found))
 

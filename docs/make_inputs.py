@@ -1,4 +1,4 @@
-"""Columns and formats in docs/reference: from core/columns.py and io/formats/registry.py."""
+"""Write the tables of columns and of file formats in docs/reference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEANINGS = {
 
 
 def written() -> dict[Path, str]:
-    """What the pages should hold."""
+    """Return the text of the pages on columns and on file formats, by path."""
     return {
         COLUMNS: with_sections(COLUMNS, {"synonyms": synonyms()}),
         FILES: with_sections(FILES, {"formats": formats()}),
@@ -34,7 +34,7 @@ def written() -> dict[Path, str]:
 
 
 def synonyms() -> str:
-    """Which other names are recognised."""
+    """Return Markdown tables of the names that each column is recognised by."""
     lists = columns.LIST_SYNONYMS
     rows = [
         (f"`{column}`", MEANINGS[column], _names((*names, *lists.get(column, ()))))
@@ -52,7 +52,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 def formats() -> str:
-    """What is read and written."""
+    """Return a Markdown table of the file formats: endings, and what each can hold."""
     rows = [
         (
             one.name,

@@ -45,7 +45,7 @@ STUB_HEADER = '"""The public names for type checkers, written by docs/make.py.""
 
 
 def written() -> dict[Path, str]:
-    """What each file should hold."""
+    """Return the text of docs/metrics.md and of `__init__.pyi`, by path."""
     return {
         DOCS / "metrics.md": page(),
         SOURCE / "__init__.pyi": stub(),
@@ -53,7 +53,7 @@ def written() -> dict[Path, str]:
 
 
 def page() -> str:
-    """The reference."""
+    """Return the text of the metric reference, with an entry for every metric."""
     parts = [HEADER, families(), ""]
     for family in get_args(Family):
         definitions = [d for d in REGISTRY.values() if d.family == family]
@@ -82,7 +82,7 @@ def _entry(definition: Definition) -> str:
 
 
 def families() -> str:
-    """The table: a row a family."""
+    """Return a Markdown table of metrics, with a row for each family."""
     rows = [(_family(family), _names(family)) for family in get_args(Family)]
     return table(["family", "names"], rows)
 
@@ -101,7 +101,7 @@ def _names(family: Family) -> str:
 
 
 def stub() -> str:
-    """The public names, imported from where they are defined."""
+    """Return the text of `__init__.pyi`, which imports each public name from its module."""
     places = vars(rankframe)
     homes: dict[str, list[str]] = defaultdict(list)
     for name, home in places["_HOMES"].items():
@@ -130,7 +130,7 @@ def stub() -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """Names to import, on one line if they fit."""
+    """Return names for an import statement, in parentheses if they do not fit on one line."""
     ordered = _sorted(names)
     if len(", ".join(ordered)) < 60:
         return ", ".join(ordered)
@@ -138,7 +138,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _sorted(names: list[str]) -> list[str]:
-    """Constants, classes, then functions: as the linter sorts them."""
+    """Sort names as the linter does: constants, then classes, then functions."""
     return sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
 

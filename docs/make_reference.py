@@ -1,5 +1,5 @@
-"""The pages of docs/reference that name every public function: a page a room, from the table of the
-public names in src/rankframe/__init__.py. What they say is taken from docstrings by mkdocstrings.
+"""Write the pages of docs/reference that list every public function, a page for each package. The
+public names are those in src/rankframe/__init__.py; mkdocstrings adds the docstrings.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ SHARED = {
 
 
 def public() -> dict[str, list[tuple[str, str]]]:
-    """By page, its public names as `rf` has them, and where each is defined."""
+    """Return for each page its public names, each with the place where it is defined."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     homes: dict[str, str] = vars(rankframe)["_HOMES"]
     for name, home in homes.items():
@@ -100,7 +100,7 @@ def _place(named: tuple[str, str]) -> tuple[bool, bool, str]:
 
 
 def written() -> dict[Path, str]:
-    """What each page should hold."""
+    """Return the text of every page of the reference and of the glossary, by path."""
     names = public()
     if unknown := names.keys() - PAGES.keys():
         raise SystemExit(f"no page for public names of {', '.join(sorted(unknown))}: see PAGES.")
@@ -115,7 +115,7 @@ def written() -> dict[Path, str]:
 
 
 def page(room: str, names: list[tuple[str, str]]) -> str:
-    """The page of a room."""
+    """Return the text of the page on one package: title, introduction and names."""
     _, title, said = PAGES[room]
     parts = [COMMENT, f"# {title}\n", f"{said}\n"]
     for shown, home in names:
@@ -126,7 +126,9 @@ def page(room: str, names: list[tuple[str, str]]) -> str:
 
 
 def contents(names: dict[str, list[tuple[str, str]]]) -> str:
-    """Every public name, with its first sentence."""
+    """Return the text of the index page: all public names with the first sentences of their
+    docstrings.
+    """
     parts = [
         COMMENT,
         "# Reference\n",
@@ -146,7 +148,7 @@ def contents(names: dict[str, list[tuple[str, str]]]) -> str:
 
 
 def _first(home: str) -> str:
-    """The first sentence of a docstring."""
+    """Return the first sentence of the docstring of an object, given by its full name."""
     module, _, name = home.rpartition(".")
     value = getattr(__import__(module, fromlist=[name]), name)
     if not callable(value):

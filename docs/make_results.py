@@ -1,4 +1,4 @@
-"""docs/reference/results.md: the columns of every frame that a result holds, from real frames."""
+"""Write docs/reference/results.md: the columns of every frame of results, from example frames."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def frames() -> Iterator[tuple[str, str, pl.DataFrame]]:
 
 
 def written() -> dict[Path, str]:
-    """What the page should hold."""
+    """Return the text of docs/reference/results.md, by its path."""
     parts = [HEADER]
     for name, said, frame in frames():
         rows = [(f"`{c}`", str(kind), _meaning(name, c)) for c, kind in frame.schema.items()]

@@ -1,4 +1,4 @@
-"""A hook of the site: notebooks, which are kept without outputs, are run and become pages."""
+"""Hook into mkdocs: run the notebooks, which are stored without outputs, and add them as pages."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class NotebookPage(File):
-    """A notebook that is a page of the site, under its own name."""
+    """Represent a notebook as a page of the site, under the name of the notebook."""
 
     def is_documentation_page(self) -> bool:
-        """Yes."""
+        """Return True: mkdocs treats the notebook like a page in Markdown."""
         return True
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Put a page in the place of each notebook."""
+    """Replace each notebook among the files of the site by its page."""
     for file in list(files):
         if not file.src_uri.endswith(".ipynb"):
             continue
@@ -44,7 +44,7 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def executed(path: Path) -> Any:
-    """A notebook with its outputs, as a kernel of this Python gives them."""
+    """Run a notebook in a kernel of this Python, and return it with its outputs."""
     import nbformat  # noqa: PLC0415 (only a site needs it)
     from nbclient import NotebookClient  # noqa: PLC0415
 
@@ -56,7 +56,7 @@ def executed(path: Path) -> Any:
 
 
 def as_page(notebook: Any, stem: str) -> tuple[str, dict[str, str]]:
-    """A notebook with outputs as Markdown, and its drawings by the name of their file."""
+    """Convert a notebook with outputs to Markdown; return it and its images by file name."""
     parts: list[str] = []
     drawings: dict[str, str] = {}
     for cell in notebook.cells:

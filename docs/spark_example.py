@@ -14,7 +14,7 @@ METRICS = ["ndcg@10", "map", "mrr@10", "recall@100"]
 
 
 def main(qrels: str, run: str, out: str) -> None:
-    """Evaluate, print the summary, and leave the values per query where they were computed."""
+    """Evaluate a run on Spark, print the summary, and write the values per query to `out`."""
     result = rf.spark.evaluate(qrels, run, METRICS)
     print(result)
     result.write(out, overwrite=True)

@@ -1,4 +1,4 @@
-"""Check the import rule: a package imports only from packages on floors below its own."""
+"""Check the import rule: a package imports only from packages in layers below its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "rankframe"
-# From the top floor down. Packages on one floor do not import each other.
+# From the top layer down. Packages in one layer do not import each other.
 LINES = (
     ("cli",),
     ("spark", "trec_eval"),

@@ -79,7 +79,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bought.csv").write_text("shopper,article,stars\ns1,x,5\ns1,y,2\n")
     (folder / "shown.csv").write_text("shopper,article,score\ns1,y,0.9\ns1,x,0.4\n")
     main = rf.evaluate(folder / "qrels.parquet", folder / "main.parquet", ["ndcg@10"], ci=None)
-    main.write(folder / "main")
+    main.write(folder / "results" / "main")
     return folder
 
 

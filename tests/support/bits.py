@@ -1,4 +1,4 @@
-"""The same evaluation and the same comparisons in ways that must not matter, each as a hash.
+"""Hash the results of one evaluation and of comparisons, over formats, row orders and pieces.
 
 `python -m tests.support.bits FOLDER [all]`: as JSON, in a process of its own; all combinations, or
 so many that each pair comes together.
@@ -30,7 +30,7 @@ PIECES = (1, 2, 4)
 
 
 def tables(seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judgments, and a run with ties, whose scores need all of their digits."""
+    """Return judgments and a run whose scores have ties and need all digits of a float."""
     qrels, run = shop_like(seed=seed)
     text = pl.col("query_id", "doc_id").cast(pl.String)
     return (
@@ -40,7 +40,7 @@ def tables(seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def digest(*frames: pl.DataFrame) -> str:
-    """The bits of frames: Python writes a number so that no other one reads the same."""
+    """Return a hash of the schemas and rows of frames, which differs if any bit differs."""
     content = [(frame.schema, frame.rows()) for frame in frames]
     return hashlib.sha256(repr(content).encode()).hexdigest()
 
@@ -89,7 +89,7 @@ FORMATS = (*SOURCES, *WRITERS)
 
 
 def held(rows: pl.DataFrame, form: str, path: Path) -> Any:
-    """Rows in a form: an object, or a file at this place."""
+    """Return rows in a form: as an object of some type, or written to a file at `path`."""
     if form in SOURCES:
         return SOURCES[form](rows)
     target = Path(f"{path}{form}")
@@ -112,8 +112,8 @@ def _packed(file: Path, text: str) -> None:
 
 
 def evaluations(folder: Path, *, every: bool = False) -> dict[str, str]:
-    """The hash of an evaluation for every format, order and number of pieces, or for a third of
-    these, in which each pair still comes together.
+    """Return the hash of an evaluation for each format, row order and number of pieces. Without
+    `every`, only a third of the combinations is evaluated, in which every pair occurs.
     """
     qrels, run = tables()
     found = {}
@@ -133,7 +133,7 @@ def evaluations(folder: Path, *, every: bool = False) -> dict[str, str]:
 
 
 def comparisons(folder: Path) -> dict[str, dict[str, str]]:
-    """By test of significance, the hash of a comparison in some forms and orders."""
+    """Return for each significance test the hashes of a comparison in some formats and orders."""
     qrels, runs = tables()[0], [tables(seed)[1] for seed in (5, 6, 7)]
     found: dict[str, dict[str, str]] = {test: {} for test in TESTS}
     for at, (form, order) in enumerate(

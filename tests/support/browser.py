@@ -1,4 +1,4 @@
-"""Pages in a real browser, where there is one."""
+"""Open web pages in a real browser, if Chromium is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLAGS = (
 
 @contextmanager
 def chromium(profile: Path) -> Iterator[Any]:
-    """Chromium, driven, with its console and its requests kept."""
+    """Yield a headless Chromium that logs its console messages and network requests."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -40,7 +40,7 @@ def chromium(profile: Path) -> Iterator[Any]:
 
 
 def opened(browser: Any, page: Path) -> None:
-    """Open a page that says nothing on the console, and asks nobody for anything."""
+    """Open a page; fail if it writes to the console or sends a network request."""
     browser.get("about:blank")
     browser.get_log("performance")  # what the browser does for itself when it starts
     browser.get(page.as_uri())

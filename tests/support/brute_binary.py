@@ -1,4 +1,4 @@
-"""Binary metrics in plain Python, for `brute_force.py`.
+"""Define binary metrics in plain Python, for `brute_force.py`.
 
 A definition gives a value, None where the metric is undefined, or a pair (numerator, denominator).
 """
@@ -14,7 +14,7 @@ Value = float | Pair | None
 
 @dataclass
 class Seen:
-    """One query: its ranking, its judgments, and what counts as relevant."""
+    """Hold one query: its ranking, its judgments, and the level of relevance."""
 
     docs: list[str]
     scores: list[float]
@@ -23,7 +23,7 @@ class Seen:
     top: float  # the largest grade of all queries
 
     def at(self, rel: float) -> Seen:
-        """With another level of relevance."""
+        """Return the query with another level of relevance."""
         return replace(self, rel=rel)
 
     def relevant(self, grade: float | None) -> bool:
@@ -33,7 +33,7 @@ class Seen:
 
     @property
     def rows(self) -> list[tuple[int, float | None]]:
-        """Rank and grade of every retrieved document; no grade where it was not judged."""
+        """Return the rank and the grade of every retrieved document; None if it is unjudged."""
         return [(i, self.judged.get(doc)) for i, doc in enumerate(self.docs, 1)]
 
     @property
@@ -42,7 +42,7 @@ class Seen:
 
     @property
     def hits(self) -> list[int]:
-        """The ranks of the relevant documents."""
+        """Return the ranks of the relevant documents."""
         return [i for i, grade in self.rows if self.relevant(grade)]
 
     @property
@@ -54,7 +54,7 @@ class Seen:
         return sum(self.not_relevant(grade) for grade in self.judged.values())
 
     def not_relevant(self, grade: float | None) -> bool:
-        """Judged and not relevant; a negative grade is neither."""
+        """Return whether a grade is judged non-relevant: 0 or above, but below the level."""
         return grade is not None and grade >= 0 and not self.relevant(grade)
 
     def found(self, k: float | None) -> int:

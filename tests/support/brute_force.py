@@ -1,4 +1,4 @@
-"""An evaluation in plain Python: loops over documents, written from the definitions alone.
+"""Evaluate runs in plain Python, with loops over documents, from the definitions alone.
 
 Slow and obvious, and without a line of rankframe: what differs from it is wrong on one side.
 """
@@ -41,12 +41,12 @@ METRICS: dict[str, Callable[..., Any]] = {
 
 
 class RefusedError(Exception):
-    """The input must be refused under these policies."""
+    """Raised if rankframe must refuse the input under these policies."""
 
 
 @dataclass(frozen=True)
 class How:
-    """The policies, as `rf.evaluate` has them."""
+    """Hold the policies of an evaluation, under the names of `rf.evaluate`."""
 
     by: str = "score"  # what the third field of a row is: a score or a rank
     rel: float | None = None
@@ -61,7 +61,7 @@ class How:
 
 
 def parse(label: str) -> tuple[str, dict[str, Any]]:
-    """Name and parameters of `name(param=value,…)@k`."""
+    """Split a metric's label, `name(param=value,…)@k`, into its name and parameters."""
     found = re.fullmatch(r"(\w+)(?:\((.*)\))?(?:@(\d+))?", label)
     assert found is not None, label
     name, inside, k = found.groups()
@@ -76,7 +76,7 @@ def parse(label: str) -> tuple[str, dict[str, Any]]:
 
 
 def ranking(rows: list[Row], how: How) -> list[Row]:
-    """The rows of one query in their order, each document once."""
+    """Rank the rows of one query by the policies, and keep each document once."""
     if how.order == "columns":
         if how.ties != "as_given":
             descending = how.ties == "doc_desc"
@@ -88,7 +88,7 @@ def ranking(rows: list[Row], how: How) -> list[Row]:
 
 
 def seen(grades: Mapping[str, float], rows: list[Row], how: How, top: float) -> Seen:
-    """One query as its metrics see it."""
+    """Return one query as metrics see it, after the policies are applied."""
     rows = ranking(rows, how)
     if how.ranks == "kept":
         at = {int(row[2]): row for row in rows}
@@ -102,7 +102,7 @@ def seen(grades: Mapping[str, float], rows: list[Row], how: How, top: float) -> 
 
 
 def queries(qrels: Judgments, rows: list[Row], how: How) -> dict[str, Seen]:
-    """The queries that are averaged."""
+    """Return the queries that enter averages, by name, under the policies."""
     top = max(grade for grades in qrels.values() for grade in grades.values())
     if how.duplicates == "error" and len({row[:2] for row in rows}) < len(rows):
         raise RefusedError
@@ -120,7 +120,7 @@ def queries(qrels: Judgments, rows: list[Row], how: How) -> dict[str, Seen]:
 
 
 def pooled_auc(every: list[Seen]) -> float | None:
-    """One curve over the documents of all queries, by score."""
+    """Compute the AUC over the documents of all queries, pooled by score."""
     kinds = [(score, one.relevant(grade)) for one in every
              for score, (_, grade) in zip(one.scores, one.rows, strict=True)]  # fmt: skip
     good, bad = [s for s, yes in kinds if yes], [s for s, yes in kinds if not yes]
@@ -129,7 +129,7 @@ def pooled_auc(every: list[Seen]) -> float | None:
 
 
 def averaged(values: list[Value], average: str, weights: list[float]) -> tuple[float | None, int]:
-    """The summary of a metric's values, and how many queries it is of."""
+    """Average the values of a metric; return the average and the number of queries."""
     given = [(x, w) for x, w in zip(values, weights, strict=True) if x is not None]
     xs = [ratio(x) for x, _ in given]
     if not xs:
@@ -151,7 +151,7 @@ def averaged(values: list[Value], average: str, weights: list[float]) -> tuple[f
 
 @dataclass
 class Values:
-    """What an evaluation must give."""
+    """Hold the expected values of an evaluation, per query and averaged."""
 
     per_query: dict[str, dict[str, float | None]]
     summary: dict[str, tuple[float | None, int]]
@@ -164,7 +164,7 @@ def evaluate(
     how: How,
     weights: Mapping[str, float] | None = None,
 ) -> Values:
-    """Values of every metric, per query and on average."""
+    """Evaluate every metric of `labels` for each query, and average its values."""
     every = queries(qrels, rows, how)
     result = Values({query: {} for query in every}, {})
     for label in labels:

@@ -1,4 +1,4 @@
-"""Graded metrics and trec_eval's experiments in plain Python, for `brute_force.py`."""
+"""Define graded metrics and trec_eval's experimental measures in plain Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cg(q: Seen, k: int | None = None) -> Value:
 
 
 def best(q: Seen, gain: Any = "linear", ideal: str = "judged", **more: Any) -> list[float]:
-    """The gains of a perfect list: of all judged documents, or of those in the list."""
+    """Return the gains of the ideal list: of all judged documents, or of the retrieved ones."""
     grades = q.judged.values() if ideal == "judged" else [grade for _, grade in q.rows]
     return sorted((gain_of(grade, gain, more.get("min_grade")) for grade in grades), reverse=True)
 
@@ -115,7 +115,7 @@ def compat(q: Seen, p: float = 0.95) -> Value:
 
 
 def ndcg_rel(q: Seen) -> Value:
-    """The nDCG at each document with a gain; at the end of the list for one not retrieved."""
+    """Average nDCG over the ranks of documents with a gain; a missing one counts at the end."""
     gains = [g for g in best(q) if g > 0]
     places = [i for i, grade in q.rows if gain_of(grade) > 0]
     values = [ratio((number(dcg(q, i)), ideal_dcg(q, i))) for i in places]
@@ -124,7 +124,7 @@ def ndcg_rel(q: Seen) -> Value:
 
 
 def rndcg(q: Seen) -> Value:
-    """The nDCG averaged over where a perfect list comes to a lower grade, and the end of the list.
+    """Average nDCG over the ranks where the ideal list drops to a lower grade, and its end.
 
     As the C program has it: one document after the last with a gain is not yet an end.
     """

@@ -1,4 +1,4 @@
-"""Two rankings compared in plain Python, from the definitions alone: see `brute_force.py`."""
+"""Compare two rankings in plain Python, from the definitions alone (see `brute_force.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDLESS = 500  # p^500 is nothing for any p that is tried
 
 @dataclass
 class Two:
-    """One query of two rankings: documents in order, and the value by which each is compared."""
+    """Hold one query of two rankings: documents in order, and the values that order them."""
 
     a: list[str]
     b: list[str]
@@ -27,13 +27,13 @@ class Two:
 
     @property
     def docs(self) -> list[str]:
-        """The documents that correlations compare."""
+        """Return the documents over which correlations are computed."""
         if self.missing == "bottom":
             return list(dict.fromkeys([*self.a, *self.b]))
         return [doc for doc in self.a if doc in self.b]
 
     def pairs(self) -> list[tuple[int, int]]:
-        """For every two documents: how the first and the second ranking order them."""
+        """Return for every two documents how each ranking orders them: 1, 0 or -1."""
         return [
             (order(self.values_a, x, y), order(self.values_b, x, y))
             for x, y in itertools.combinations(self.docs, 2)
@@ -43,7 +43,7 @@ class Two:
         return Two(self.a[:k], self.b[:k], self.values_a, self.values_b, self.missing, self.scored)
 
     def chances(self, which: str, depth: int) -> dict[str, float]:
-        """How likely each document is to be in the top of a ranking, its ties in any order."""
+        """Return each document's probability to be in the top `depth`, ties in random order."""
         docs, values = (self.a, self.values_a) if which == "a" else (self.b, self.values_b)
         result = {}
         for _, tied in itertools.groupby(enumerate(docs), key=lambda one: values[one[1]]):
@@ -53,14 +53,14 @@ class Two:
         return result
 
     def x(self, depth: int, ties: str | None = None) -> float:
-        """Documents that both have down to a depth; on average, where ties may be in any order."""
+        """Return the number of documents in both tops; expected, if ties are in random order."""
         if ties is None:
             return len({*self.a[:depth]} & {*self.b[:depth]})
         a, b = self.chances("a", depth), self.chances("b", depth)
         return sum(a[doc] * b.get(doc, 0) for doc in a)
 
     def agreement(self, depth: int, ties: str) -> float:
-        """The share in common at a depth, as Corsi and Urbano have it for lists of equal length."""
+        """Return the agreement of both tops at a depth, as defined by Corsi and Urbano."""
         a, b = self.chances("a", depth), self.chances("b", depth)
         if ties == "w":
             active_a = {doc for doc, share in a.items() if share > 0}
@@ -116,14 +116,14 @@ def rbd(t: Two, p: float = 0.9) -> Value:
 
 
 def rbo_min(t: Two, k: int | None = None, p: float = 0.9, ties: str | None = None) -> Value:
-    """Nothing more is shared past what was seen."""
+    """Compute the least RBO: no document beyond the end of the lists is shared."""
     t = t.top(k)
     seen = [t.x(d, ties) for d in range(max(len(t.a), len(t.b)) + 1)]
     return (1 - p) * sum(p ** (d - 1) * seen[min(d, len(seen) - 1)] / d for d in range(1, ENDLESS))
 
 
 def rbo_res(t: Two, k: int | None = None, p: float = 0.9) -> Value:
-    """What is added if each unseen document is shared as early as can be."""
+    """Compute the residual of RBO: what sharing all unseen documents at once would add."""
     t = t.top(k)
     s, longer = sorted((len(t.a), len(t.b)))
     seen = [t.x(d) for d in range(longer + 1)]
@@ -149,7 +149,7 @@ def kendall_tau(t: Two, variant: str = "b") -> Value:
 
 
 def tau_ap(t: Two) -> Value:
-    """The second ranking is walked, the first is the truth; ties broken as in a run.
+    """Compute tau AP, with the first ranking as the truth and ties broken as in a run.
 
     Documents at the bottom stand side by side: none of them is above another.
     """
@@ -174,7 +174,7 @@ def correlation(xs: list[float], ys: list[float]) -> Value:
 
 
 def deviations(xs: list[float]) -> list[float]:
-    """From the mean, in parts of the largest, whose square is always a number."""
+    """Return deviations from the mean, divided by the largest, so that squares are finite."""
     exact = [Fraction(x) for x in xs]
     mean = sum(exact) / len(exact)
     widest = max(abs(x - mean) for x in exact)
@@ -234,7 +234,7 @@ def two(a: list[Row], b: list[Row], how: How, missing: str) -> Two:
 def agree(
     a: list[Row], b: list[Row], labels: list[str], how: How, missing: str, unmatched: str
 ) -> Values:
-    """Values of every metric, per query and on average, of two rankings."""
+    """Compute every measure of two rankings for each query, and average its values."""
     of_a, of_b = ({row[0] for row in rows} for rows in (a, b))
     names = of_a & of_b if unmatched == "skip" else of_a | of_b
     views = {

@@ -1,4 +1,4 @@
-"""What the tests of charts draw."""
+"""Provide the data that the tests of charts draw."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def of_so_many(count: int | None) -> ChartSource:
 
 
 def material_of(kind: str) -> ChartSource:
-    """What a chart is drawn of."""
+    """Return the chart source from which the tests draw a kind of chart."""
     definition = CHARTS[kind]
     if definition.takes == "results":
         return replace(MATERIAL, folders=results(ci="t"), margin="-1%")
@@ -62,7 +62,7 @@ def material_of(kind: str) -> ChartSource:
 
 
 def drawn(kind: str, **look: Any) -> Any:
-    """A chart of every kind, as the command line draws it."""
+    """Draw a chart of this kind, as the command line does."""
     return CHARTS[kind].draw(replace(material_of(kind), look=Look(**look)))
 
 
@@ -80,6 +80,6 @@ def rows(chart: Any, layer: int | None = None) -> list[dict[str, Any]]:
 
 
 def said(chart: Any) -> str:
-    """The title and what stands below it, in one line."""
+    """Return the title and the subtitle of a chart as one line."""
     title = chart.to_dict()["title"]
     return " ".join([*title["text"], *title["subtitle"]])

@@ -1,4 +1,4 @@
-"""Systems over the same judged queries, and how the tests compare them."""
+"""Provide systems over the same judged queries, and functions that compare them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def compared(metrics: Any = METRICS, runs: Any = RUNS, **options: Any) -> rf.Com
 
 
 def values_of(label: str, runs: Any = RUNS, **options: Any) -> np.ndarray:
-    """Systems × queries in byte order; NaN where undefined."""
+    """Return the values of a metric as systems × queries in byte order; NaN if undefined."""
     options = {"ci": None} | options
     frames = [rf.evaluate(QRELS, run, label, **options).per_query for run in runs.values()]
     return np.stack([f[label].cast(pl.Float64).fill_null(np.nan).to_numpy() for f in frames])
 
 
 def paired_of(label: str, runs: Any = RUNS) -> np.ndarray:
-    """Those queries where every system has a value."""
+    """Return the values of a metric for the queries in which every system has one."""
     values = values_of(label, runs)
     return values[:, ~np.isnan(values).any(axis=0)]
 

@@ -1,4 +1,4 @@
-"""Sources that count how often they are read, or change meanwhile."""
+"""Provide lazy frames that count how often they are read, or change between reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankframe.io.opening import open_table
 
 
 class Counted:
-    """A lazy frame over what `open_table` reads, and how often somebody asked it for rows."""
+    """Count how often a lazy frame is read; the frame holds what `open_table` reads."""
 
     def __init__(self, source: object, role: str) -> None:
         self.rows = open_table(source, role).frame.collect()  # pyright: ignore[reportArgumentType]
@@ -32,8 +32,8 @@ class Counted:
 
 
 class Changing:
-    """A lazy frame that is another one each time it is read, the last one from then on; an
-    exception is raised.
+    """Make a lazy frame that has other rows, or raises an exception, each time it is read. The last
+    of `turns` is repeated.
     """
 
     def __init__(self, *turns: pl.DataFrame | Exception, schema: pl.Schema) -> None:

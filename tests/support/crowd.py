@@ -1,4 +1,4 @@
-"""One evaluation of the shop, as whoever is in a crowd does it."""
+"""Evaluate the demo data of the shop in one of many parallel processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CROWD = 8
 
 
 def one_of_many(number: int) -> tuple[str, str]:
-    """Which run it took, and the hash of what it found."""
+    """Evaluate one of the runs; return its name and a hash of the result."""
     name = RUNS[number % len(RUNS)]
     found = rf.evaluate(SHOP / "qrels.parquet", SHOP / f"{name}.parquet", ["ndcg@10", "map"])
     return name, of_result(found)

@@ -1,4 +1,4 @@
-"""What the tests of curves draw."""
+"""Provide the data that the tests of curves draw."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ CASE = Case(
 
 @st.composite
 def overlapping(draw: st.DrawFn) -> Case:
-    """A case in which some document was both judged and retrieved, or it would be refused."""
+    """Draw a case in which at least one document is both judged and retrieved. Any other case would
+    be refused.
+    """
     case = draw(cases())
     qrels, run = {"d": draw(st.integers(-1, 1))}, {"d": draw(st.sampled_from(SCORES))}
     return Case({**case.qrels, "shared": qrels}, {**case.run, "shared": run})

@@ -1,4 +1,4 @@
-"""What is drawn from hashes, said once more in plain Python: slowly, and one number at a time."""
+"""Define the random draws from hashes of query ids in plain Python, one number at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POISSON = [round(p * 2**16) for p in accumulate(exp(-1) / factorial(k) for k in
 
 
 def plain_mix(word: int) -> int:
-    """One step of splitmix64, from this state."""
+    """Return one step of the random generator splitmix64 from a state."""
     word = (word + _GOLDEN) % _WORDS
     word = (word ^ word >> 30) * 0xBF58_476D_1CE4_E5B9 % _WORDS
     word = (word ^ word >> 27) * 0x94D0_49BB_1331_11EB % _WORDS
@@ -24,31 +24,31 @@ def plain_mix(word: int) -> int:
 
 
 def plain_hash(text: str) -> int:
-    """What a query id is hashed to."""
+    """Return the 64-bit hash of a query id."""
     content = text.encode()
     spread = sum(byte * plain_mix(at + _GOLDEN) for at, byte in enumerate(content))
     return plain_mix((len(content) + spread) % _WORDS)
 
 
 def plain_word(origin: int, number: int, seed: int = 0) -> int:
-    """So manieth random word of a group."""
+    """Return the `number`-th random word of a bucket of queries, given by its hash."""
     own = plain_mix(origin ^ plain_mix(seed % _WORDS))
     return plain_mix((own + number * _GOLDEN) % _WORDS)
 
 
 def plain_poisson(origin: int, replicate: int, seed: int = 0) -> int:
-    """How often a replicate of the bootstrap draws a group."""
+    """Return how often a bootstrap replicate draws a bucket of queries."""
     number = plain_word(origin, replicate // 4, seed) >> 16 * (replicate % 4) & 0xFFFF
     return bisect_right(_POISSON, number)
 
 
 def plain_coin(origin: int, replicate: int, seed: int = 0) -> int:
-    """Whether a permutation swaps a group."""
+    """Return whether a permutation swaps the systems in a bucket of queries."""
     return plain_word(origin, replicate // 64, seed) >> replicate % 64 & 1
 
 
 def poisson_weights(queries: pl.Series, replicates: int, seed: int = 0) -> NDArray[np.float64]:
-    """Replicates × queries, where each query is a group of its own."""
+    """Return bootstrap weights as replicates × queries, with a bucket for each query."""
     origins = [plain_hash(query) for query in queries]
     return np.array(
         [[plain_poisson(o, r, seed) for o in origins] for r in range(replicates)], np.float64

@@ -1,4 +1,4 @@
-"""Responses as Elasticsearch and Solr write them."""
+"""Make responses in the formats of Elasticsearch and Solr."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 def elastic(
     docs: Sequence[str], scores: Sequence[float | None] | None = None, **beside: Any
 ) -> dict[str, Any]:
-    """With these hits; without scores, as of a sorted query."""
+    """Return a response of Elasticsearch with these hits; without scores, as of a sorted query."""
     given = scores if scores is not None else [None] * len(docs)
     hits = [
         {
@@ -32,7 +32,7 @@ def elastic(
 
 
 def solr(docs: Sequence[str], query: str) -> dict[str, Any]:
-    """With these documents and their scores."""
+    """Return a response of Solr with these documents, with falling scores."""
     found = [{"id": doc, "score": 9.5 - at} for at, doc in enumerate(docs)]
     return {
         "responseHeader": {"status": 0, "QTime": 2, "params": {"q": query, "fl": "id,score"}},

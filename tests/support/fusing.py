@@ -1,4 +1,4 @@
-"""Random runs to be fused: ties, short lists, queries and documents that some lack."""
+"""Make random runs to fuse: with ties, short lists, and missing queries and documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QRELS = {
 
 
 def random_runs(seed: int, count: int, *, tied: bool = True) -> dict[str, pl.DataFrame]:
-    """Runs by name, the rows of each query together and in no order."""
+    """Return random runs by name; rows are grouped by query, in no order of scores."""
     rng = random.Random(seed)
     runs: dict[str, pl.DataFrame] = {}
     for number in range(count):

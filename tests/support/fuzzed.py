@@ -1,4 +1,4 @@
-"""Random calls: an input in some form and of some types, through some command."""
+"""Make random calls of rankframe: a command, with inputs of random formats and types."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ NAMES = {
 
 @dataclass
 class Case:
-    """A call to make, and what it is made of."""
+    """Hold a random call: command, inputs, formats, types, and what is wrong with the input."""
 
     seed: int
     command: str
@@ -75,7 +75,7 @@ class Case:
 
 
 def numbered(given: Small) -> Small:
-    """The same with whole numbers for ids, some of which sort differently as text."""
+    """Return the input with whole numbers as ids, some of which sort differently as text."""
     queries = sorted({*given.qrels, *given.weights, *(row[0] for row in given.rows)})
     docs = sorted({*(d for one in given.qrels.values() for d in one), *(r[1] for r in given.rows)})
     query = {one: str(7 * i) for i, one in enumerate(queries)}
@@ -89,7 +89,7 @@ def numbered(given: Small) -> Small:
 
 
 def renamed(given: Small, chance: Random) -> Small:
-    """The same with hostile names for some queries and documents."""
+    """Return the input with hostile names for some queries and documents."""
     every = [{q for q, _, _ in given.rows} | given.qrels.keys(), {d for _, d, _ in given.rows}]
     ways: list[dict[str, str]] = []
     for names in every:
@@ -109,7 +109,7 @@ def renamed(given: Small, chance: Random) -> Small:
 
 
 def case(seed: int) -> Case:
-    """A call, the same for the same seed."""
+    """Make a random call from a seed."""
     chance = Random(f"call {seed}")
     command, shell = chance.choice(COMMANDS), chance.random() < 0.5
     given = small(seed)
@@ -145,7 +145,7 @@ def case(seed: int) -> Case:
 
 
 def for_trec_eval(given: Small, chance: Random) -> Small:
-    """As TREC text can hold it, under policies that trec_eval has."""
+    """Return the input in a form that TREC text can hold, under policies that trec_eval has."""
     odd = {one: f"x{i}" for i, one in enumerate([*ODD, *HOSTILE])}
     how = How(rel=chance.choice([None, 1, 2]), k_max=given.how.k_max)
     rows = {(odd.get(q, q), odd.get(d, d)): float(x) for q, d, x in given.rows}
@@ -157,7 +157,7 @@ def for_trec_eval(given: Small, chance: Random) -> Small:
 
 
 def fits(form: str, given: Small, *, of_run: bool) -> bool:
-    """Whether a form can hold an input."""
+    """Return whether a format can hold an input."""
     every = {part for row in given.rows for part in row[:2]}
     every |= given.qrels.keys() | {doc for docs in given.qrels.values() for doc in docs}
     values = [x for _, _, x in given.rows]
@@ -176,7 +176,7 @@ def fits(form: str, given: Small, *, of_run: bool) -> bool:
 
 
 def table(case: Case, rows: list[Row], value: str) -> pl.DataFrame:
-    """The rows with columns of the types and names of the case."""
+    """Return rows as a frame with the column types and names of a case."""
     chance = Random(f"columns {case.seed} {value}")
     made = pl.DataFrame(
         rows, {"query_id": pl.String, "doc_id": pl.String, value: pl.Float64}, orient="row"
@@ -190,14 +190,14 @@ def table(case: Case, rows: list[Row], value: str) -> pl.DataFrame:
 
 
 def holds(values: pl.Series, kind: Any) -> bool:
-    """Whether a type holds all of some numbers as they are; a zero of either sign is one."""
+    """Return whether a type can hold all these numbers unchanged, regardless of the sign of 0."""
     return values.cast(kind, strict=False).cast(pl.Float64).eq_missing(values).all()
 
 
 def source(  # noqa: PLR0911 (a way for each form)
     case: Case, rows: list[Row], value: str, folder: Path, name: str
 ) -> Any:
-    """What is handed over: an object, or the path of a file that was written."""
+    """Return an input in the format of the case: an object, or the path of a written file."""
     form = case.forms[value != "relevance"]
     if form.startswith("trec"):
         lines = [
@@ -233,14 +233,14 @@ def source(  # noqa: PLR0911 (a way for each form)
 
 
 def in_answers(given: Small) -> bool:
-    """Whether an engine could have answered so, whoever got which score: no two are alike."""
+    """Return whether a search engine could return this run: all scores must differ."""
     values = {x for _, _, x in given.rows}
     scored = given.how.by == "score" and given.how.order != "rows" and given.how.ranks != "kept"
     return scored and len(values) == len(given.rows)
 
 
 def answered(rows: list[Row]) -> list[dict[str, Any]]:
-    """The rows as responses of Elasticsearch."""
+    """Return rows as responses of Elasticsearch."""
     hits: dict[str, list[dict[str, Any]]] = {}
     for query, doc, x in sorted(rows, key=lambda row: -row[2]):
         hits.setdefault(query, []).append({"_id": doc, "_score": x, "_source": {"query_id": 1}})
@@ -261,7 +261,7 @@ def zstd(content: bytes) -> bytes:
 
 
 def spoil(case: Case, run: Any) -> Any:
-    """The run with what is wrong with it."""
+    """Damage the file of a run in the way that the case names, and return the run."""
     if case.spoilt in ("NaN", "null id", "no order"):
         frame = pl.read_parquet(run)
         value = frame.columns[2]
@@ -284,7 +284,7 @@ def spoil(case: Case, run: Any) -> Any:
 
 
 def options(how: How, names: list[str]) -> dict[str, Any]:
-    """Policies that are not the usual ones, as arguments."""
+    """Return the policies that differ from their defaults, as keyword arguments."""
     usual = How()
     return {
         name: getattr(how, name) for name in names if getattr(how, name) != getattr(usual, name)
@@ -292,7 +292,7 @@ def options(how: How, names: list[str]) -> dict[str, Any]:
 
 
 def flags(given: dict[str, Any]) -> list[str]:
-    """The same for the shell."""
+    """Return keyword arguments as flags of the command line."""
     result: list[str] = []
     for name, value in given.items():
         flag = "--" + name.replace("_", "-")

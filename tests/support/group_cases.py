@@ -1,4 +1,4 @@
-"""Judgments in groups, worked out by hand, at random, and by definition, pair by pair."""
+"""Provide judgments in groups, by hand and at random, and their measures by definition."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ q4 Q0 c 3 1 demo
 
 
 def random_rows(chance: Random) -> Rows:
-    """Every group has an opinion of its own, of which its subgroups know some."""
+    """Return random judgments in groups; each subgroup judges some documents of its group."""
     rows: Rows = []
     for query in range(chance.randint(1, 4)):
         documents = [f"d{i}" for i in range(chance.randint(2, 9))]
@@ -70,7 +70,7 @@ def random_rows(chance: Random) -> Rows:
 
 
 def random_scores(chance: Random) -> Scores:
-    """A run with ties, and documents that nobody judged."""
+    """Return a random run with ties and unjudged documents."""
     return {
         f"q{query}": {
             doc: chance.choice([1.0, 1.5, 2.0, 2.5, 3.0, 4.0])
@@ -97,7 +97,7 @@ def written_rows(rows: Rows, path: Path, *, subgroups: bool = True) -> Path:
 
 @dataclass
 class Group:
-    """One group beside a ranking of its query: what is preferred to what."""
+    """Hold the judgments of one group and a ranking of the same query."""
 
     ranking: list[str]
     # by subgroup
@@ -126,12 +126,16 @@ class Group:
         return sum(doc in self.ranking for doc in pair)
 
     def share(self, at_least: int) -> float:
-        """Of the preferences between documents of which so many were retrieved; NaN: of none."""
+        """Return the share of fulfilled preferences with `at_least` documents retrieved; NaN if
+        none.
+        """
         pairs = [pair for pair in self.pairs if self.seen(pair) >= at_least]
         return sum(map(self.fulfilled, pairs)) / len(pairs) if pairs else nan
 
     def balanced(self, *, retrieved: bool) -> float:
-        """With as many non-relevant documents as relevant ones."""
+        """Return the share of fulfilled preferences, with equally many non-relevant and relevant
+        documents.
+        """
         order = sorted(self.level, key=lambda doc: (self.place(doc), doc))
         relevant = [doc for doc in order if self.level[doc] > 0]
         others = [doc for doc in order if self.level[doc] == 0]
@@ -154,7 +158,7 @@ class Group:
 
 
 def defined(rows: Rows, scores: Scores, depth: int | None = None) -> Iterator[tuple[str, Values]]:
-    """Each query that the run has, with the values of all measures of preferences."""
+    """Yield each query of the run with the values of all measures of preferences."""
     for query in sorted({row[0] for row in rows} & scores.keys()):
         of = scores[query]
         ranking = sorted(of, key=lambda doc: (-of[doc], doc))[:depth]
@@ -190,5 +194,5 @@ def values_of(groups: list[Group]) -> Values:
 
 
 def strict_mean(shares: list[float]) -> float:
-    """0 where one is not defined."""
+    """Return the mean, or 0 if any of the numbers is NaN."""
     return 0.0 if any(map(isnan, shares)) else sum(shares) / len(shares)

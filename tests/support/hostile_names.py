@@ -1,4 +1,4 @@
-"""Files, ids and slices with names that steer a terminal, forge a line, or are a formula."""
+"""Make files, ids and slices with names that contain terminal codes, line breaks or formulas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IDS = (f"q{ESCAPE}", FORGED, FORMULA, "-q", "q\u2028\u202e\x9b1m", "[red]q[/red]
 
 
 def hostile_files(folder: Path) -> tuple[Path, Path, Path, Path]:
-    """Judgments, two runs whose names mean harm, and a table of the queries."""
+    """Write judgments, two runs and a table of queries, all with hostile names."""
     qrels = pl.DataFrame(
         [(query, doc, at % 2) for query in IDS for at, doc in enumerate(IDS)],
         schema=["query_id", "doc_id", "relevance"],

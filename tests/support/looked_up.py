@@ -1,4 +1,4 @@
-"""A run looked up in judgments by plain Python, layouts of rows, and hashes that collide."""
+"""Match runs with judgments in plain Python; provide row layouts, and hashes that collide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class ByHand:
-    """What is expected of a run that was looked up."""
+    """Hold the expected result of matching a run with judgments."""
 
     # of the retrieved judgments: rank and mean rank of its block of ties
     places: Mapping[Pair, tuple[int, float]]
@@ -31,7 +31,7 @@ class ByHand:
 
 
 def by_hand(qrels: pl.DataFrame, run: pl.DataFrame, policies: Policies) -> ByHand:
-    """Query by query, document by document; ids are strings."""
+    """Match a run with judgments query by query and document by document, in plain Python."""
     grades = {(q, d): g for q, d, g in _best(qrels, "relevance", policies)}
     score, rank = ("score" in run.columns, "rank" in run.columns)
     rows = run.to_dicts()
@@ -68,7 +68,7 @@ def by_hand(qrels: pl.DataFrame, run: pl.DataFrame, policies: Policies) -> ByHan
 
 
 def looked_up(found: RunMatches) -> ByHand:
-    """The same of what was found, with mean ranks where these were asked for."""
+    """Return the matches of rankframe in the form of `by_hand`."""
     part: MatchedJudgments = found.select()
     code = np.repeat(np.arange(len(part.starts)), np.diff(part.starts, append=len(part.rank)))
     pairs = zip(part.queries.gather(code).to_list(), part.docs.to_list(), strict=True)
@@ -89,8 +89,8 @@ def looked_up(found: RunMatches) -> ByHand:
 
 
 def layouts(frame: pl.DataFrame, seed: int = 0) -> dict[str, pl.DataFrame]:
-    """The same rows sorted by query, grouped by query in no order, and in no order at all; the
-    rows of each query stay in theirs.
+    """Return the rows sorted by query, grouped by query in random order, and scattered. Each
+    query's rows keep their order.
     """
     place = np.random.default_rng(seed).permutation(frame.height)
     first = frame.with_columns(place=pl.Series(place)).with_columns(

@@ -1,4 +1,4 @@
-"""A plugin of pytest: messages of errors stand in tests/messages, one file per test package.
+"""Provide a pytest plugin that stores error messages in tests/messages, a file per test package.
 
 The fixture `message` compares a text with the stored one. A file reads
 
@@ -59,7 +59,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.fixture
 def message(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Messages:
-    """Compare a text with the stored one of this test, in tests/messages."""
+    """Return a callable that compares a text with the stored one of this test."""
     package = place(request.node.nodeid)[0].split("/")[0]
     stored = read(folder_of(request.config), package)
     return Messages(request.node, stored, tmp_path_factory.getbasetemp())
@@ -170,7 +170,7 @@ def _natural(key: str) -> list[tuple[int, str]]:
 
 
 class Messages:
-    """The messages of one test: each call compares one, or records it for the update."""
+    """Compare the messages of one test with the stored ones, or record them for an update."""
 
     def __init__(self, node: pytest.Item, stored: Texts, folders: Path) -> None:
         self.node, self.folders, self.count = node, folders, 0
@@ -179,7 +179,7 @@ class Messages:
         self.update = bool(node.config.getoption("update_messages"))
 
     def __call__(self, text: str | Sequence[str]) -> Any:
-        """Check that a text, or lines of text, are as they are stored, and return them."""
+        """Check that a text, or lines of text, equal the stored message, and return them."""
         self.count += 1
         key = numbered(self.test, self.count)
         lines = text if isinstance(text, str) else "\n".join(text)
@@ -261,7 +261,7 @@ class MessageFiles:
                 terminalreporter.line(key)
 
     def _kept(self, file: str, stored: dict[str, str]) -> dict[str, str]:
-        """Return stored messages that this session says nothing about."""
+        """Return the stored messages of a file whose tests did not run in this session."""
         tests = self.tests.get(file)
         if tests is None:
             return stored if (self.folder.parent / file).exists() else {}
@@ -276,11 +276,11 @@ class MessageFiles:
         return kept
 
     def _used(self, file: str, stored: dict[str, str]) -> set[str]:
-        """Return keys of the stored messages that tests had."""
+        """Return the keys of the stored messages that tests of this session compared."""
         return {key if key in stored else without_parameters(key) for key in self.recorded[file]}
 
     def _updated(self, file: str, kept: dict[str, str]) -> dict[str, str]:
-        """Return the messages of a test file after this session."""
+        """Return the messages to store for a test file after this session."""
         recorded = self.recorded.get(file, {})
         if self.whole_files:
             return dict(_collapsed(kept | recorded))

@@ -1,5 +1,5 @@
-"""A process that others are forked from, with all imported and nothing begun: each of hundreds that
-are to be killed starts at once. `Nursery` speaks to it; run as a program, this module is it.
+"""Fork processes from one that has imported everything, so that hundreds of tests can start and
+kill a process quickly. `Nursery` starts that process, which runs this module as a program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Case:
-    """A process to be: a command line, or a program."""
+    """Describe a process to start: a command line or a program, and when to kill it."""
 
     args: Sequence[str] = ()
     program: str = ""
@@ -44,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of it."""
+    """Hold the outcome of a process: exit code, seconds, standard error and steps."""
 
     code: int
     seconds: float
@@ -54,7 +54,7 @@ class Ended:
 
 
 class Nursery:
-    """Calls of the process that others are forked from."""
+    """Start processes by forking from a process that has imported everything."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -68,7 +68,7 @@ class Nursery:
         self.ends: Counter[int] = Counter()
 
     def run(self, *cases: Case) -> list[Ended]:
-        """Let these run at the same time, each to its end."""
+        """Run processes at the same time, wait for all of them, and return their outcomes."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps([asdict(case) for case in cases]) + "\n")
@@ -78,7 +78,7 @@ class Nursery:
         return ended
 
     def close(self) -> None:
-        """End it."""
+        """End the process from which others are forked."""
         self._process.communicate()
 
 
@@ -160,7 +160,7 @@ def _forked(case: Case, kept: Path, err: int) -> int:
 
 
 def _count_steps(case: Case, into: int) -> None:
-    """Note every step that changes names or writes them out, and be killed at one of them."""
+    """Log every step that renames or flushes files, and kill the process at step `case.step`."""
     from rankframe.io import outputs
 
     seen = 0

@@ -1,4 +1,4 @@
-"""Judgments and a run on Spark, and what tests need to go there."""
+"""Provide judgments and a run for tests on Spark, and functions that send and compare them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def table(values: dict[str, dict[str, Any]], number: str) -> pl.DataFrame:
 
 
 def odd(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same with ids that a careless comparison confuses."""
+    """Return the frame with ids that careless comparisons confuse, such as 7 and 07."""
     queries = {f"q{at}": name for at, name in enumerate(ODD_IDS)}
     docs = {f"d{at}": name for at, name in enumerate(ODD_IDS)}
     return frame.with_columns(pl.col("query_id").replace(queries), pl.col("doc_id").replace(docs))

@@ -1,4 +1,4 @@
-"""Random judgments and runs, lists in rank order, and how the tests ask for values."""
+"""Provide random judgments and runs, single lists, and functions that evaluate them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCORES = tuple(quarters / 4 for quarters in range(-4, 9))
 
 @dataclass(frozen=True)
 class Ranking:
-    """One query as a definition sees it."""
+    """Hold one query for a plain definition of a metric: grades in rank order and all judgments."""
 
     # in rank order; None: not judged
     grades: list[int | None]
@@ -39,12 +39,12 @@ class Ranking:
 
     @property
     def gains(self) -> list[int]:
-        """What each rank gains, negative grades nothing."""
+        """Return the gain at each rank; negative grades gain nothing."""
         return [max(grade or 0, 0) for grade in self.grades]
 
     @property
     def ideal(self) -> list[int]:
-        """What each rank of the best possible list gains."""
+        """Return the gain at each rank of the ideal list."""
         return sorted((max(grade, 0) for grade in self.judged), reverse=True)
 
     @property
@@ -61,23 +61,23 @@ Definition = Callable[[Ranking], float | None]
 
 @dataclass(frozen=True)
 class Case:
-    """Judgments and a run as dicts of dicts."""
+    """Hold judgments and a run as nested dicts."""
 
     qrels: Table
     run: Table
 
     @property
     def missing(self) -> list[str]:
-        """Queries that were judged, but that the run lacks."""
+        """Return the judged queries that the run lacks."""
         return [query for query in self.qrels if query not in self.run]
 
     def values(self, metrics: str | Iterable[str], **options: Any) -> Table:
-        """What `rf.evaluate` gives each judged query, by query and label."""
+        """Return the values that `rf.evaluate` computes, by query and metric."""
         result = rf.evaluate(self.qrels, self.run, metrics, no_overlap="zero", ci=None, **options)
         return {row.pop("query_id"): row for row in result.per_query.to_dicts()}
 
     def rankings(self) -> dict[str, Ranking]:
-        """Every judged query: by score descending, equal scores by id descending in byte order."""
+        """Return every judged query, ranked by score, then by id in byte order, both descending."""
         top = max(grade for docs in self.qrels.values() for grade in docs.values())
         rankings = {}
         for query, judged in self.qrels.items():
@@ -87,9 +87,7 @@ class Case:
         return rankings
 
     def cut(self, k_max: int | None = None, *, judged_only: bool = False) -> Case:
-        """The same with what these policies leave of each list; a query whose list is then empty
-        is still in the run.
-        """
+        """Return the case with the lists that these policies leave; empty lists stay in the run."""
         run = {}
         for query, scores in self.run.items():
             order = sorted(scores, key=lambda doc: (scores[doc], doc.encode()), reverse=True)
@@ -99,7 +97,7 @@ class Case:
         return Case(self.qrels, run)
 
     def assert_defined_as(self, definitions: dict[str, Definition]) -> None:
-        """Each metric has the value that its plain definition gives, for every judged query."""
+        """Assert that each metric has the value of its plain definition in every judged query."""
         ours = self.values(definitions)
         different = {
             (query, metric): (ours[query][metric], expected)
@@ -111,8 +109,8 @@ class Case:
 
 
 def one_list(grades: Sequence[float | None], missing: Sequence[float] = ()) -> Case:
-    """One query "q": the grades in rank order (None: not judged), and the grades of judged
-    documents that were not retrieved.
+    """Return a case with one query "q": grades in rank order, and grades of missing documents. None
+    is an unjudged document.
     """
     judged = {f"d{i:02}": g for i, g in enumerate(grades) if g is not None}
     judged |= {f"m{i:02}": g for i, g in enumerate(missing)}
@@ -124,24 +122,24 @@ def one_list(grades: Sequence[float | None], missing: Sequence[float] = ()) -> C
 def value(
     metric: str, grades: Sequence[float | None], missing: Sequence[float] = (), **options: Any
 ) -> Any:
-    """A metric of one list, given as in `one_list`."""
+    """Return the value of a metric for one list, given as in `one_list`."""
     return one_list(grades, missing).values(metric, **options)["q"][metric]
 
 
 def same(found: float | None, expected: float | None) -> bool:
-    """Both undefined, or about equal."""
+    """Return whether two values are both undefined, or approximately equal."""
     return found is expected if found is None or expected is None else found == about(expected)
 
 
 def about(expected: Any, digits: int = 12) -> Any:
-    """A number, or numbers in a list or a dict, equal to so many decimal places."""
+    """Return a pytest approximation of a number or of numbers, to so many decimal places."""
     return pytest.approx(expected, rel=0, abs=0.5001 * 10**-digits)
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Judgments and a run over the same few odd ids: with ties, with queries that only one side
-    has, with judged documents not retrieved and retrieved ones not judged.
+    """Draw judgments and a run over a few odd ids, with ties, gaps and unjudged documents. Some
+    queries are on one side only, and some judged documents are not retrieved.
     """
     documents, queries = st.sampled_from(DOCUMENTS), st.sampled_from(QUERIES)
     grades = st.dictionaries(documents, st.integers(-1, 3), min_size=1, max_size=18)
@@ -155,7 +153,7 @@ def cases(draw: st.DrawFn) -> Case:
 def random_case(
     seed: int, *, queries: int = 30, lowest: int = -1, tied: bool = True, missing: bool = True
 ) -> Case:
-    """A larger case of the same kind, always the same for the same seed.
+    """Make a larger random case, with the same features, from a seed.
 
     Not `tied`: no two scores of a query are equal. Not `missing`: each side has every query.
     Every query has a document of the highest grade, 3.

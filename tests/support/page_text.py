@@ -1,4 +1,4 @@
-"""Web pages as the tests read them: a tree of elements, whose tags must fit together."""
+"""Parse web pages into trees of elements, and fail if tags do not match."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ALONE = {"meta", "link", "br", "input", "img"}
 
 @dataclass
 class Element:
-    """An element with what is in it."""
+    """Hold an element of a page, with its attributes, children and texts."""
 
     tag: str
     attributes: dict[str, str | None]
@@ -18,21 +18,21 @@ class Element:
     texts: list[str] = field(default_factory=list)
 
     def all(self, tag: str) -> list[Element]:
-        """Every element of this kind, in order."""
+        """Return every element with this tag, in order."""
         return [e for c in self.children for e in ([c] if c.tag == tag else []) + c.all(tag)]
 
     def one(self, tag: str) -> Element:
-        """The only element of this kind."""
+        """Return the only element with this tag."""
         (found,) = self.all(tag)
         return found
 
     @property
     def text(self) -> str:
-        """What stands in it, one part after the other."""
+        """Return the text in the element and in its children, in order."""
         return "".join(self.texts)
 
     def rows(self) -> list[list[str]]:
-        """The cells of a table's body."""
+        """Return the texts of the cells of a table's body, row by row."""
         body = self.one("tbody")
         return [[cell.text for cell in row.all("td")] for row in body.all("tr")]
 
@@ -61,7 +61,7 @@ class _Reader(HTMLParser):
 
 
 def read_page(html: str) -> Element:
-    """The tree of a page, or of a piece of one."""
+    """Parse a page or a fragment of one, and return its root element."""
     reader = _Reader()
     reader.feed(html)
     reader.close()

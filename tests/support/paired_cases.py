@@ -1,4 +1,4 @@
-"""Systems over the same queries, and their p values by any test."""
+"""Provide values of systems over the same queries, and their p values by any test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MANY = 20_000
 
 
 def plain(values: Any) -> PairedValues:
-    """Systems × queries of plain means."""
+    """Return values (systems × queries) whose average is the plain mean."""
     values = np.asarray(values, float)
     return PairedValues(values, values, np.ones_like(values))
 
@@ -22,7 +22,9 @@ def plain(values: Any) -> PairedValues:
 def random_values(
     systems: int, queries: int, seed: int = 1, *, shift: float = 0.0, step: float = 0.0
 ) -> np.ndarray:
-    """Correlated values, each system `shift` better; with a step, of a grid, so that some tie."""
+    """Draw correlated values; each system is better by `shift`. With `step`, values are rounded to
+    a grid, so that some are equal.
+    """
     rng = np.random.default_rng(seed)
     values = rng.normal(size=queries) + rng.normal(size=(systems, queries))
     values += shift * np.arange(systems)[:, None]
@@ -35,7 +37,7 @@ def chance(queries: int, seed: int = 7, most: int = 1 << 16) -> Draws:
 
 
 def p_value(test: str, paired: PairedValues, base: int = 0, other: int = 1) -> float | None:
-    """Of a test that does not draw."""
+    """Return the p value of one pair of systems by a test without random draws."""
     ((found,),) = TESTS[test].p_values([paired], [(base, other)], chance(0))
     return found
 
@@ -43,7 +45,7 @@ def p_value(test: str, paired: PairedValues, base: int = 0, other: int = 1) -> f
 def drawn(
     test: str, paired: PairedValues, pairs: list, of: Draws, *, permutations: int, seed: int
 ) -> list[float | None]:
-    """Of one metric, by a test that draws."""
+    """Return the p values of pairs of systems by a test with random draws."""
     draws = replace(of, permutations=permutations, seed=seed)
     (found,) = TESTS[test].p_values([paired], pairs, draws)
     return found
@@ -59,7 +61,7 @@ def by_chance(
 
 
 def ratio_case(queries: int, seed: int = 4) -> PairedValues:
-    """Hits of so many, which differ between the systems."""
+    """Return random values of two systems whose average is a ratio of sums."""
     rng = np.random.default_rng(seed)
     below = rng.integers(1, 6, (2, queries)).astype(float)
     above = rng.integers(0, below + 1).astype(float)

@@ -1,4 +1,4 @@
-"""Inputs like those of the shop, evaluated in pieces."""
+"""Provide inputs like those of the shop, and evaluate them in pieces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOP = Path(__file__).parents[2] / "data" / "shop"
 
 
 def shop_like(queries: int = 60, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judgments and a run with ties, missing, unjudged and irrelevant queries, and odd grades."""
+    """Return random judgments and a run, with ties, missing queries and negative grades."""
     rng = np.random.default_rng(seed)
     query = rng.integers(0, queries, queries * 12)
     doc = rng.integers(0, 20, len(query))
@@ -50,7 +50,7 @@ def assert_same(one: rf.Result, other: rf.Result) -> None:
 
 
 def scattered_run(folder: Path) -> Path:
-    """A run that cannot be read in order of its queries, so that it is split into files."""
+    """Write a run whose rows are in random order, so that it must be split into partitions."""
     run = pl.read_parquet(SHOP / "bm25.parquet").sample(fraction=1, shuffle=True, seed=1)
     run.write_parquet(folder / "scattered.parquet")
     return folder / "scattered.parquet"

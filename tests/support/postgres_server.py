@@ -1,4 +1,4 @@
-"""A PostgreSQL on this machine: the one that is given, or one that is started for the tests."""
+"""Provide a PostgreSQL server on this machine: a given one, or one started for the tests."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ USER, PASSWORD = "ann", "s3cr-t:word"
 
 
 def programs() -> Path | None:
-    """Where its programs are."""
+    """Return the folder of PostgreSQL's programs; None if it is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     return found[-1].parent if found else None
 
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The address of a database in which tables may be made."""
+    """Yield the address of a database in which tests may create tables."""
     if given := os.environ.get(GIVEN):
         yield given
         return

@@ -1,4 +1,4 @@
-"""Two rankings as dicts of scores, drawn at random, and how the tests ask for their agreement."""
+"""Draw two random rankings as dicts of scores, and compute their agreement."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ deep = st.dictionaries(
 
 
 def agreement(a: Scores, b: Scores, metric: str, **options: object) -> float | None:
-    """One query's value."""
+    """Return one measure of two rankings of a single query, as `rf.agree` computes it."""
     return agreements(a, b, [metric], **options)[metric]
 
 
 def agreements(
     a: Scores, b: Scores, metrics: Iterable[str], **options: object
 ) -> dict[str, float | None]:
-    """One query's values, by metric."""
+    """Return several measures of two rankings of a single query, by name."""
     queries = {"q": dict(a), "unmatched_queries": {"x": 1.0}}, {"q": dict(b)}
     wanted = list(dict.fromkeys(metrics))
     result = rf.agree(*queries, wanted, unmatched_queries="skip", ci=None, **options)  # pyright: ignore[reportArgumentType]
@@ -47,7 +47,7 @@ def broken(ranking: Scores) -> list[str]:
 
 
 def contributions(ranking: Scores, ties: str, depths: int) -> dict[str, np.ndarray]:
-    """How much each document is part of the ranking at depths 1, 2, …"""
+    """Return the weight of each document in the top of a ranking, at depths 1, 2, …."""
     found, above = {}, 0
     depth = np.arange(1, depths + 1)
     for group in groups_of(ranking):
@@ -60,7 +60,7 @@ def contributions(ranking: Scores, ties: str, depths: int) -> dict[str, np.ndarr
 
 
 def two_rankings(queries: int = 60, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rankings with ties and odd lengths, some queries in one of them only."""
+    """Return two random rankings with ties; each lacks some queries of the other."""
     rng = np.random.default_rng(seed)
     sides = []
     for skipped in (7, 11):

@@ -1,4 +1,4 @@
-"""A small comparison, and what a report is made from."""
+"""Provide a small comparison, and the material of a report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def material(found: rf.Comparison | None = None, **options: Any) -> Material:
 
 
 def moved_between(qrels: Any, a: Any, b: Any, metric: str, **options: Any) -> Moved:
-    """What got worse and better from one run to another."""
+    """Return the queries that got worse and those that got better between two runs."""
     whole = rf.diff(qrels, a, b, metric, most=1_000, **options)
     gained = whole.per_query.filter(better="b")["query_id"].to_list()
     return Moved(

@@ -1,4 +1,4 @@
-"""A recommender's data with everything in it that goes wrong elsewhere, made from a seed."""
+"""Make a recommender's data with every unusual feature, from a seed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REVENUE = pl.col("price").filter(pl.col("rank") <= 5).sum().alias("revenue@5")
 
 @dataclass(frozen=True)
 class Shop:
-    """Its tables."""
+    """Hold the tables of a recommender: judgments, run, train, items, reference and users."""
 
     qrels: pl.DataFrame | None
     run: pl.DataFrame
@@ -36,13 +36,13 @@ class Shop:
     users: pl.DataFrame
 
     def evaluated(self, metrics: Any = (*NAMES, REVENUE), **options: Any) -> Result:
-        """All metrics, of all users and by segment."""
+        """Evaluate all metrics over all users, and by segment."""
         beside: dict[str, Any] = {"train": self.train, "items": self.items, "reference": self.base}
         sliced = {"queries": self.users, "by": "segment", "no_overlap": "zero"}
         return rf.evaluate(self.qrels, self.run, list(metrics), **{**beside, **sliced, **options})
 
     def shuffled(self, seed: int = 1) -> Shop:
-        """The same rows in another order."""
+        """Return the tables with their rows in random order."""
         tables = {name: table for name, table in vars(self).items() if table is not None}
         return replace(self, **{
             name: table.sample(fraction=1, shuffle=True, seed=seed)
@@ -51,7 +51,7 @@ class Shop:
 
 
 def shop(seed: int = 0, users: int = 300) -> Shop:
-    """Cold and unknown documents, ties, short lists, users without train, judgments or lists."""
+    """Make random tables with ties, short lists, unknown documents, and users without data."""
     draw = random.Random(seed)
     docs = [f"d{n}" for n in range(80)]
     lists = {f"u{n}": draw.sample([*docs, *"xyz"], draw.randint(1, 15)) for n in range(users)}

@@ -1,4 +1,4 @@
-"""Metrics of retrieved documents, in plain Python, each straight from its definition.
+"""Define metrics of retrieved documents in plain Python, each straight from its definition.
 
 A case has run and base (user to documents in rank order; empty: shown nothing), qrels (user to
 document to grade), train (rows of user, document, count), and items (document to attributes, None
@@ -20,14 +20,16 @@ ByUser = dict[str, float | None]
 
 
 def coverage(case: Case, k: int, *, of: str = "items", count: bool = False) -> float:
-    """|shown ∩ catalogue| / |catalogue|, or |shown| where counted."""
+    """Compute |shown ∩ catalogue| / |catalogue|; with `count`, |shown|."""
     shown = set(times_retrieved(case, k))
     catalogue = set(case["items"]) if of == "items" else set(users_of(case))
     return float(len(shown)) if count else len(shown & catalogue) / len(catalogue)
 
 
 def gini(case: Case, k: int, *, over: str = "catalogue") -> float | None:
-    """Σ (2j − n − 1) x_(j) / (c Σx), x ascending; over the catalogue c = n, else n − 1."""
+    """Compute Gini's coefficient, Σ (2j − n − 1) x_(j) / (c Σx), x ascending. Over the catalogue c
+    = n, else n − 1.
+    """
     times = times_retrieved(case, k)
     if over == "catalogue":
         return unequal([times[doc] for doc in case["items"]], len(case["items"]))
@@ -35,19 +37,20 @@ def gini(case: Case, k: int, *, over: str = "catalogue") -> float | None:
 
 
 def entropy(case: Case, k: int) -> float | None:
-    """−Σ p log2 p, p = x / Σx."""
+    """Compute the entropy of retrieved documents, −Σ p log2 p with p = x / Σx."""
     return bits(times_retrieved(case, k))
 
 
 def personalisation(case: Case, k: int) -> float | None:
-    """1 − mean over all pairs of lists of |both| / k; of lists that show anything."""
+    """Compute 1 − the mean of |both| / k over all pairs of lists that are not empty."""
     lists = [set(docs[:k]) for docs in case["run"].values() if docs]
     overlaps = [len(one & other) / k for one, other in combinations(lists, 2)]
     return 1 - mean(overlaps) if overlaps else None
 
 
 def novelty(case: Case, k: int, *, normalised: bool = False) -> ByUser:
-    """Mean over the shown of −log2(users(d) / N), a document of nobody as if of one user.
+    """Compute the mean of −log2(users(d) / N) over the documents shown. A document without users
+    counts as if it had one.
 
     Normalised: Σ of that / log2 N, divided by k.
     """
@@ -59,13 +62,14 @@ def novelty(case: Case, k: int, *, normalised: bool = False) -> ByUser:
 
 
 def popularity(case: Case, k: int) -> ByUser:
-    """Mean over the shown of users(d)."""
+    """Compute each user's mean of users(d) over the documents shown."""
     users = users_of(case)
     return mean_shown(case, k, lambda _, doc: users[doc])
 
 
 def long_tail(case: Case, k: int, *, head: float = 0.8, counts: bool = True) -> ByUser:
-    """Share of the shown outside the head; what is met equally often is on the same side.
+    """Compute each user's share of shown documents outside the head. Documents with equally many
+    interactions are on the same side.
 
     A document is in the tail where those with more interactions have `head` or more of them all.
     Not by counts: by users, as if each had met a document once.
@@ -80,14 +84,15 @@ def long_tail(case: Case, k: int, *, head: float = 0.8, counts: bool = True) -> 
 
 
 def repeated(case: Case, k: int) -> ByUser:
-    """Share of the shown that the user has in train."""
+    """Compute each user's share of shown documents that the user has in train."""
     own = {(user, doc) for user, doc, _ in case["train"]}
     return mean_shown(case, k, lambda user, doc: (user, doc) in own)
 
 
 def diversity(case: Case, k: int, *, by: str, kind: str = "distinct") -> ByUser:
-    """Distinct values / documents; entropy of the values; or mean distance of two documents: 1
-    where they differ, of sets 1 − |both| / |either|. Pairs of one document: 0.
+    """Compute each user's diversity: distinct values, their entropy, or the mean distance of pairs.
+    Distinct values are divided by the number of documents. A distance is 1 for different values,
+    and 1 − |both| / |either| for sets; a single document gives 0.
     """
 
     def apart(one: str, other: str) -> float:
@@ -104,7 +109,7 @@ def diversity(case: Case, k: int, *, by: str, kind: str = "distinct") -> ByUser:
 
 
 def ild(case: Case, k: int, *, vector: str) -> ByUser:
-    """Mean over pairs of the shown of 1 − cosine; one document: 0."""
+    """Compute each user's mean of 1 − cosine over pairs of shown documents; 0 for one document."""
 
     def apart(one: str, other: str) -> float:
         a, b = case["items"][one][vector], case["items"][other][vector]
@@ -114,8 +119,9 @@ def ild(case: Case, k: int, *, vector: str) -> ByUser:
 
 
 def serendipity(case: Case, k: int) -> ByUser:
-    """Mean over the shown of max(own − popular, 0) · relevant, own = (C + 1 − rank) / C, popular =
-    (C + 1 − place by users) / C, equal ones alike and without gaps, 0 for documents of nobody.
+    """Compute each user's mean of max(own − popular, 0) · relevant over the documents shown. own =
+    (C + 1 − rank) / C, and popular = (C + 1 − place by users) / C, where equal documents share a
+    place without gaps, and a document without users has 0.
     """
     users, size = users_of(case), len(case["items"])
     place = {n: at for at, n in enumerate(sorted(set(users.values()), reverse=True), 1)}
@@ -129,20 +135,21 @@ def serendipity(case: Case, k: int) -> ByUser:
 
 
 def unexpectedness(case: Case, k: int) -> ByUser:
-    """1 − |top k ∩ top k of base| / k."""
+    """Compute 1 − |top k ∩ top k of base| / k for each user."""
     base = {user: set(docs[:k]) for user, docs in case["base"].items()}
     common = over_k(case, k, lambda user, doc: doc in base.get(user, ()))
     return {user: None if share is None else 1 - share for user, share in common.items()}
 
 
 def epc(case: Case, k: int) -> ByUser:
-    """Σ rel · disc · (1 − users(d) / N) / Σ disc, disc = 1 / log2(rank + 1)."""
+    """Compute Σ rel · disc · (1 − users(d) / N) / Σ disc, with disc = 1 / log2(rank + 1)."""
     users, n = users_of(case), len(trained(case))
     return discounted(case, k, lambda doc: 1 - users[doc] / n)
 
 
 def efd(case: Case, k: int, *, counts: bool = True) -> ByUser:
-    """Σ rel · disc · −log2(count(d) / Σ count) / Σ disc; not in train: as if met once.
+    """Compute Σ rel · disc · −log2(count(d) / Σ count) / Σ disc for each user. A document that is
+    not in train counts as if it had one interaction.
 
     Not by counts: by users, as if each had met a document once.
     """
@@ -152,8 +159,9 @@ def efd(case: Case, k: int, *, counts: bool = True) -> ByUser:
 
 
 def calibration(case: Case, k: int, *, by: str) -> ByUser:
-    """Σ p ln(p / (.99 q + .01 p)); p: shares of the values in the user's train, by counts; q: among
-    the shown. A document with several values counts for each with an equal part.
+    """Compute Σ p ln(p / (.99 q + .01 p)) for each user. p has the shares of values in the user's
+    train, by counts; q those among the documents shown. A document with several values counts for
+    each with an equal part.
     """
     own: dict[str, Counter[str]] = {user: Counter() for user in case["run"]}
     for user, doc, count in case["train"]:
@@ -168,7 +176,7 @@ def calibration(case: Case, k: int, *, by: str) -> ByUser:
 
 
 def exposure_share(case: Case, k: int, *, by: str, value: str) -> float:
-    """Σ 1/log2(rank + 1) of the documents with the value / Σ of all, over all lists together."""
+    """Compute the share of all exposure, Σ 1/log2(rank + 1), that documents with a value have."""
     worth = [
         (1 / math.log2(rank + 1), value in values(case, doc, by))
         for docs in case["run"].values()
@@ -178,8 +186,8 @@ def exposure_share(case: Case, k: int, *, by: str, value: str) -> float:
 
 
 def exposure_gap(case: Case, k: int, *, by: str, target: str = "catalogue") -> float:
-    """√(½ Σ p log2(p/m) + ½ Σ t log2(t/m)), m = (p + t)/2: p the shares of exposure, t those of
-    the catalogue's documents, or of train's interactions.
+    """Compute √(½ Σ p log2(p/m) + ½ Σ t log2(t/m)) with m = (p + t)/2. p has the shares of
+    exposure, t those of the catalogue's documents, or of train's interactions.
     """
     shown: dict[str, float] = {}
     for docs in case["run"].values():
@@ -197,12 +205,12 @@ def exposure_gap(case: Case, k: int, *, by: str, target: str = "catalogue") -> f
 
 
 def users_of(case: Case) -> Counter[str]:
-    """users(d)."""
+    """Count for each document the users that have it in train: users(d)."""
     return Counter(doc for _, doc in {(user, doc) for user, doc, _ in case["train"]})
 
 
 def counts_of(case: Case) -> Counter[str]:
-    """count(d): its interactions, repeated ones as often as they were."""
+    """Count the interactions with each document in train, including repeated ones: count(d)."""
     counts: Counter[str] = Counter()
     for _, doc, count in case["train"]:
         counts[doc] += count
@@ -210,12 +218,12 @@ def counts_of(case: Case) -> Counter[str]:
 
 
 def trained(case: Case) -> set[str]:
-    """The users that are in train: N."""
+    """Return the users that are in train; their number is N."""
     return {user for user, _, _ in case["train"]}
 
 
 def times_retrieved(case: Case, k: int) -> Counter[str]:
-    """x(d)."""
+    """Count in how many lists each document is in the top k: x(d)."""
     return Counter(doc for docs in case["run"].values() for doc in docs[:k])
 
 
@@ -232,7 +240,7 @@ def relevant(case: Case, user: str, doc: str) -> bool:
 
 
 def values(case: Case, doc: str, by: str) -> set[str]:
-    """The values of an attribute: one, those of a list, or none where it is not known."""
+    """Return the values that a document has for an attribute; none if it is unknown."""
     value = case["items"].get(doc, {}).get(by)
     if value is None:
         return set()
@@ -240,7 +248,7 @@ def values(case: Case, doc: str, by: str) -> set[str]:
 
 
 def known(case: Case, k: int, column: str) -> Case:
-    """With those documents of the top k that have an attribute."""
+    """Return the case with only those documents of each top k that have an attribute."""
 
     def has(doc: str) -> bool:
         value = case["items"].get(doc, {}).get(column)
@@ -252,7 +260,7 @@ def known(case: Case, k: int, column: str) -> Case:
 
 
 def mix(case: Case, weights: Mapping[str, float], by: str) -> dict[str, float]:
-    """The share of each value among weighted documents that have one."""
+    """Return the share of each value of an attribute among weighted documents."""
     parts: dict[str, list[float]] = {}
     for doc, weight in weights.items():
         of = values(case, doc, by)
@@ -263,7 +271,7 @@ def mix(case: Case, weights: Mapping[str, float], by: str) -> dict[str, float]:
 
 
 def mean_shown(case: Case, k: int, worth: Callable[[str, str], float]) -> ByUser:
-    """A user's mean over the documents shown, L of them."""
+    """Return each user's mean of `worth` over the documents shown."""
     return {
         user: mean([worth(user, doc) for doc in docs[:k]]) if docs else None
         for user, docs in case["run"].items()
@@ -271,7 +279,7 @@ def mean_shown(case: Case, k: int, worth: Callable[[str, str], float]) -> ByUser
 
 
 def mean_pairs(case: Case, k: int, apart: Callable[[str, str], float]) -> ByUser:
-    """A user's mean over all pairs of the documents shown; 0 where there is one document only."""
+    """Return each user's mean of `apart` over pairs of shown documents; 0 for one document."""
     found: ByUser = {}
     for user, docs in case["run"].items():
         pairs = [apart(one, other) for one, other in combinations(docs[:k], 2)]
@@ -280,7 +288,7 @@ def mean_pairs(case: Case, k: int, apart: Callable[[str, str], float]) -> ByUser
 
 
 def over_k(case: Case, k: int, worth: Callable[[str, str], float]) -> ByUser:
-    """A user's sum over the documents shown, divided by k, however few they are."""
+    """Return each user's sum of `worth` over the documents shown, divided by k."""
     return {
         user: math.fsum(worth(user, doc) for doc in docs[:k]) / k if docs else None
         for user, docs in case["run"].items()
@@ -288,7 +296,7 @@ def over_k(case: Case, k: int, worth: Callable[[str, str], float]) -> ByUser:
 
 
 def discounted(case: Case, k: int, novel: Callable[[str], float]) -> ByUser:
-    """Σ rel · disc · nov / Σ disc over the documents shown."""
+    """Return each user's Σ rel · disc · novel / Σ disc over the documents shown."""
     found: ByUser = {}
     for user, docs in case["run"].items():
         ranked = [(1 / math.log2(rank + 1), doc) for rank, doc in enumerate(docs[:k], 1)]
@@ -303,13 +311,13 @@ def mean(numbers: Iterable[float]) -> float:
 
 
 def average(by_user: ByUser) -> float | None:
-    """The mean over the users that have a value."""
+    """Return the mean over the users that have a value."""
     defined = [value for value in by_user.values() if value is not None]
     return mean(defined) if defined else None
 
 
 def unequal(numbers: Iterable[float], c: int) -> float | None:
-    """Gini's coefficient, with c below the line."""
+    """Compute Gini's coefficient of numbers, with the factor `c` in the denominator."""
     x = sorted(numbers)
     below = c * math.fsum(x)
     above = math.fsum((2 * j - len(x) - 1) * x_j for j, x_j in enumerate(x, 1))
@@ -317,7 +325,7 @@ def unequal(numbers: Iterable[float], c: int) -> float | None:
 
 
 def bits(times: Mapping[str, float]) -> float | None:
-    """The entropy of counts, in bits."""
+    """Compute the entropy of counts, in bits."""
     total = math.fsum(times.values())
     return -math.fsum(x / total * math.log2(x / total) for x in times.values()) if total else None
 

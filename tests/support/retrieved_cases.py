@@ -1,4 +1,4 @@
-"""The recorded cases of recommender packages, as frames for `rf.evaluate`."""
+"""Provide the recorded cases of recommender packages, as frames for `rf.evaluate`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from tests.support.retrieved_by_definition import Case
 
 
 def recorded_cases() -> dict[str, Case]:
-    """Every case by its name, as the plain definitions want it."""
+    """Return every recorded case by name, in the form that plain definitions take."""
     return cases.read()
 
 
 def frames(case: Case) -> dict[str, pl.DataFrame]:
-    """qrels, run, train, items and base of a case. A user with an empty list has no row in run."""
+    """Return the frames of a case by the names of `rf.evaluate`'s arguments. A user with an empty
+    list has no row in run.
+    """
     judged = [(user, doc, g) for user, grades in case["qrels"].items() for doc, g in grades.items()]
     return {
         "qrels": _table(judged, query_id=pl.String, doc_id=pl.String, relevance=pl.Int64),
@@ -28,8 +30,8 @@ def frames(case: Case) -> dict[str, pl.DataFrame]:
 
 
 def with_gaps(case: Case) -> Case:
-    """The same with documents that the catalogue lacks, and with attributes that it does not know:
-    no value, no values, and a vector of length 0.
+    """Return the case without some documents in the catalogue, and without some attributes. An
+    attribute is null, an empty list, or a vector of length 0.
     """
     items: dict[str, dict[str, Any]] = {}
     for place, (doc, item) in enumerate(case["items"].items()):

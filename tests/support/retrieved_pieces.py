@@ -1,4 +1,4 @@
-"""One evaluation, however the rows of its inputs lie: whole, shuffled, in pieces."""
+"""Evaluate the same rows whole, shuffled and in pieces, and compare the bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import rankframe as rf
 def everywhere(
     qrels: pl.DataFrame | None, run: pl.DataFrame, metrics: list[str], **options: Any
 ) -> rf.Result:
-    """The result, which is the same to the last bit in every way."""
+    """Evaluate inputs whole, shuffled and in pieces; assert equal bits, and return the result."""
     whole = rf.evaluate(qrels, run, metrics, **options)
     for pieces, seed in ((1, 1), (3, 2), (7, 3)):
         shuffled = {

@@ -1,4 +1,4 @@
-"""A server of S3 on this machine: moto's, with a note of what was asked of it."""
+"""Run an S3 server (moto) on this machine, and log the requests that it gets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUCKET = "shop"
 
 @dataclass
 class S3:
-    """Where the server is, and what it was asked."""
+    """Hold the address of the S3 server, and the requests that it got."""
 
     endpoint: str
     # method, path with its query, bytes sent back
@@ -27,7 +27,7 @@ class S3:
 
     @property
     def options(self) -> dict[str, str]:
-        """What reaches it."""
+        """Return the storage options with which polars reaches the server."""
         return {
             "aws_access_key_id": "ann",
             "aws_secret_access_key": "s3cret",
@@ -37,7 +37,7 @@ class S3:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The same, as the environment says it."""
+        """Return the environment variables with which AWS libraries reach the server."""
         return {
             "AWS_ACCESS_KEY_ID": "ann",
             "AWS_SECRET_ACCESS_KEY": "s3cret",
@@ -53,7 +53,7 @@ class S3:
         )  # fmt: skip
 
     def put(self, key: str, content: bytes | pl.DataFrame, **options: Any) -> str:
-        """An object; its address."""
+        """Store an object in the bucket, and return its address."""
         if isinstance(content, pl.DataFrame):
             held = io.BytesIO()
             content.write_parquet(held, **options)
@@ -76,14 +76,14 @@ class S3:
         return sorted(one.path[start:] for one in every if one.is_file)
 
     def fetched(self, key: str) -> int:
-        """How many bytes of an object were sent."""
+        """Return how many bytes of an object the server has sent."""
         path = f"/{BUCKET}/{key}"
         return sum(size for method, asked, size in self.asked if method == "GET" and asked == path)
 
 
 @contextmanager
 def serving() -> Iterator[S3]:
-    """The server, with one bucket."""
+    """Yield a running S3 server with one bucket."""
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 

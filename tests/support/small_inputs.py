@@ -1,4 +1,4 @@
-"""Small random inputs from a seed: ties, gaps, odd ids and grades, and policies to read them by."""
+"""Make small random inputs and policies from a seed: with ties, gaps, odd ids and grades."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCORES: list[list[float]] = [
 
 @dataclass
 class SmallPair:
-    """Two rankings, and how they are to be compared."""
+    """Hold two small rankings, and the policies with which they are compared."""
 
     a: list[Row]
     b: list[Row]
@@ -48,7 +48,7 @@ class SmallPair:
 
 @dataclass
 class Small:
-    """Judgments, a run, weights of queries, and how they are to be read."""
+    """Hold small judgments, a run, weights of queries, and the policies of their evaluation."""
 
     qrels: dict[str, dict[str, float]]
     rows: list[Row]
@@ -57,7 +57,7 @@ class Small:
 
 
 def ids(chance: Random, count: int, plain: str) -> list[str]:
-    """So many different ids: plain ones, odd ones, or some of both."""
+    """Return `count` different ids: plain ones, odd ones, or both."""
     pool = [f"{plain}{i}" for i in range(count)]
     if chance.random() < 0.6:
         pool = [*ODD, *(pool if chance.random() < 0.5 or count > len(ODD) else [])]
@@ -67,7 +67,7 @@ def ids(chance: Random, count: int, plain: str) -> list[str]:
 def rows_of(
     chance: Random, query: str, docs: list[str], how: How, scores: list[float]
 ) -> list[Row]:
-    """A query's part of the run: its documents scored, or with ranks that may have gaps."""
+    """Return the rows of a query in the run: documents with scores, or with ranks and gaps."""
     if how.by == "score":
         return [(query, doc, chance.choice(scores)) for doc in docs]
     deepest = len(docs) + chance.choice([0, 0, 3])
@@ -94,7 +94,7 @@ def policies(chance: Random) -> How:
 
 
 def small(seed: int) -> Small:
-    """An input of few queries and documents, the same for the same seed."""
+    """Make an input of few queries and documents from a seed."""
     chance = Random(seed)
     how = policies(chance)
     names = ids(chance, chance.randint(1, 8), "q")
@@ -125,7 +125,7 @@ def small(seed: int) -> Small:
 
 
 def small_pair(seed: int) -> SmallPair:
-    """Two rankings of few queries and documents, the same for the same seed."""
+    """Make two rankings of few queries and documents from a seed."""
     chance = Random(seed)
     how = replace(policies(chance), ranks="renumbered", judged_only=False)
     names = ids(chance, chance.randint(1, 6), "q")

@@ -1,4 +1,4 @@
-"""A driver for tests on a cluster: `python spark_job.py MASTER FOLDER [PARTITIONS [SECONDS]]`.
+"""Evaluate on a Spark cluster, for tests: `spark_job.py MASTER FOLDER [PARTITIONS [SECONDS]]`.
 
 Evaluates FOLDER/qrels.parquet and FOLDER/run.parquet and writes the result to FOLDER/out. With
 seconds, for a few metrics only: each partition leaves a file in FOLDER/begun, then takes so many
@@ -20,7 +20,7 @@ METRICS = [*names_over("judged"), "precision(average=micro)@10"]
 
 
 def slowed(make: Callable[..., Any], folder: str, seconds: float) -> Callable[..., Any]:
-    """What `on_executors` makes, slower."""
+    """Wrap `on_executors` so that its functions take `seconds` longer for each partition."""
 
     def made(work: str, *options: Any) -> Any:
         run = make(work, *options)

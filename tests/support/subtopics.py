@@ -1,4 +1,4 @@
-"""Random judgments of subtopics, and every metric of them by its definition, in plain Python."""
+"""Make random judgments of subtopics, and define every subtopic metric in plain Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Topic:
-    """What one query's list looks like: documents as ranked, and what each is judged."""
+    """Hold the ranked documents of one query, and their grades for each subtopic."""
 
     ranked: list[str]
     # of each group, the grade of each judged document; the weight of each group
@@ -27,21 +27,21 @@ class Topic:
     ideals: dict[float, list[str]] = field(default_factory=dict)
 
     def relevant(self, group: str, doc: str) -> bool:
-        """Whether a document is relevant to a group."""
+        """Return whether a document is relevant to a subtopic."""
         grade = self.grades[group].get(doc, -1.0)
         return grade > 0 if self.rel is None else grade >= self.rel
 
     @property
     def groups(self) -> list[str]:
-        """Those with a relevant document."""
+        """Return the subtopics that have a relevant document."""
         return [g for g, of in self.grades.items() if any(self.relevant(g, d) for d in of)]
 
     def weight(self, group: str) -> Fraction:
-        """Of a group, 1 unless somebody said otherwise."""
+        """Return the weight of a subtopic; 1 by default."""
         return Fraction(self.weights.get(group, 1.0))
 
     def ideal(self, alpha: float) -> list[str]:
-        """The greedy list, in fractions: equal worth is equal."""
+        """Return the greedy ideal list, computed in fractions, so that equal gains are equal."""
         if alpha not in self.ideals:
             self.ideals[alpha] = self._ideal(alpha)
         return self.ideals[alpha]
@@ -67,7 +67,7 @@ class Topic:
 
 
 def random_topics(seed: int, *, queries: int = 25, graded: bool = False, depth: int = 30) -> Rows:
-    """Judgments: some queries of one group, some groups of nothing relevant, grades below 0."""
+    """Return random judgments; some queries have one subtopic, some subtopics nothing relevant."""
     draw = random.Random(seed)
     grades = [-1, 0, 0, 1, 2, 3] if graded else [0, 0, 1]
     rows: Rows = []
@@ -82,7 +82,7 @@ def random_topics(seed: int, *, queries: int = 25, graded: bool = False, depth: 
 
 
 def random_run(seed: int, rows: Rows, *, ties: bool = True) -> Rows:
-    """A list for most of the queries, with documents that nobody judged."""
+    """Return a random run of most of the judged queries, with unjudged documents."""
     draw = random.Random(seed + 1)
     found: Rows = []
     for q in sorted({row["query_id"] for row in rows}):
@@ -99,7 +99,7 @@ def random_run(seed: int, rows: Rows, *, ties: bool = True) -> Rows:
 def topics(
     rows: Rows, run: Rows, *, weighted: bool = False, rel: float | None = None
 ) -> dict[str, Topic]:
-    """Both sides, query by query."""
+    """Join judgments and a run into a `Topic` for each query."""
     highest = max(row["relevance"] for row in rows)
     found: dict[str, Topic] = {}
     for q in sorted({row["query_id"] for row in rows}):
@@ -219,7 +219,7 @@ def ndcg_ia(t: Topic, k: int | None, gain: str = "linear") -> float:
 
 
 def covered(t: Topic, k: int | None) -> list[bool]:
-    """Of each group, whether the top k has a relevant document of it."""
+    """Return for each subtopic whether the top k has a relevant document of it."""
     return [any(t.relevant(g, doc) for doc in t.ranked[:k]) for g in t.groups]
 
 
@@ -236,5 +236,5 @@ def all_of(t: Topic, k: int | None) -> float:
 
 
 def frame(rows: Rows) -> pl.DataFrame:
-    """Rows as a table, in another order than they are in."""
+    """Return rows as a frame, in shuffled order."""
     return pl.DataFrame(rows).sample(fraction=1, shuffle=True, seed=len(rows))

@@ -1,4 +1,4 @@
-"""A case with undefined values, zeros, weights and sums, and its summaries."""
+"""Provide a case with undefined values, zeros and weights, and its averages by definition."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def summary(case: Case = CASE, metrics: Any = METRICS, **options: Any) -> dict[s
 
 
 def parts(label: str, case: Case = CASE) -> Parts:
-    """What a metric's average is made of, query by query in their order: above and below."""
+    """Return the numerators and denominators of a metric's average, query by query."""
     values = evaluated(case, [label], ci=None).per_query
     known = values.drop_nulls(label)
     number = known[label].to_numpy()
@@ -87,7 +87,7 @@ def in_pieces(qrels: pl.DataFrame, run: pl.DataFrame, pieces: int, **options: An
 
 
 def same_for_all(queries: int, found: int = 1, of: int = 3) -> Case:
-    """Every query has the same recall."""
+    """Return a case in which every query has the same recall."""
     judged = {f"d{i}": 1 for i in range(of)}
     return Case(
         {f"q{i}": judged for i in range(queries)},

@@ -1,4 +1,4 @@
-"""Judgments and a run as trec_eval reads them, and what it prints of them."""
+"""Provide judgments and a run, and the output of trec_eval for them."""
 
 from __future__ import annotations
 

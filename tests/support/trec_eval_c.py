@@ -1,4 +1,4 @@
-"""trec_eval's own C functions for judgments in groups, as they lie in pytrec_eval's extension.
+"""Call trec_eval's C functions for judgments in groups, in the extension of pytrec_eval.
 
 pytrec_eval offers plain judgments only, but what it is built from has it all. What is not there
 skips the tests that need it.
@@ -100,7 +100,7 @@ def by_trec_eval(
     deepest: int = 2**62,
     judged_only: bool = False,
 ) -> Values:
-    """Values of the queries that both files have, by query and label."""
+    """Evaluate measures by trec_eval's C code; return values by query and label."""
     library = CDLL(pytrec_eval_ext.__file__)
     needed = (*_READERS.values(), _RESULTS, *(f"te_meas_{name}" for name in measures))
     if absent := [name for name in needed if not hasattr(library, name)]:

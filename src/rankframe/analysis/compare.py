@@ -188,7 +188,7 @@ class SystemInputs:
         # values per query to average.
         self.computed = [metric for metric in add_inner_metrics(chosen) if metric.frame != "gap"]
         self.averaged = [metric for metric in self.computed if metric.frame != "documents"]
-        # Attributes after these are sliced by for gaps only.
+        # Gaps may need further slicing attributes, which are added after the requested ones.
         self._requested_ways = len(slicings(by))
         self.attributes = read_attributes(
             queries,
@@ -316,7 +316,7 @@ def _check_names(names: Sequence[str], baseline: str | None) -> None:
 def _compare_metrics(
     systems: Systems, gaps: Sequence[AlignedGaps], setup: Setup, progress: Report | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the tables of pairs and of systems, with a row for each metric and subset."""
+    """Return a table of pairs of systems and one of systems, by metric and slice."""
     names, metrics = list(systems.by_name), systems.metrics
     pairs = list(combinations(range(len(names)), 2))
     if setup.baseline is not None:
@@ -370,7 +370,7 @@ def _compare_averages(
 
 
 def correct_rows(table: pl.DataFrame, setup: Setup) -> pl.DataFrame:
-    """Correct p values over all queries, and separately for each slicing attribute.
+    """Correct the p values in `table`: over all queries, and separately for each slicing attribute.
 
     Slicing therefore does not change what is significant over all queries.
     """

@@ -75,7 +75,7 @@ _PAIR_TITLES = ("diff", "%", "interval", "p", "raw p", "W/T/L", "judged")
 
 
 class Outcome(Exported):
-    """Hold the ledger, the caveats and the files that results of analyses have in common."""
+    """Define what results of analyses have in common: a ledger, caveats, and writing to files."""
 
     # the files that `write` writes, one per frame
     FILES: ClassVar[tuple[str, ...]]
@@ -98,7 +98,7 @@ class Outcome(Exported):
         return cast("Path", place(folder))  # as of a result
 
     def _about(self, frame: str) -> dict[str, Any]:
-        """Return the metadata of a file that holds this frame."""
+        """Return the metadata of the Parquet file that holds the frame called `frame`."""
         raise NotImplementedError
 
     def _entries(self, item: str) -> pl.DataFrame:
@@ -199,7 +199,7 @@ class Comparison(Outcome):
         return as_latex(matrix.split() if self.sliced else [matrix], self._caption)
 
     def parts(self) -> list[Part]:
-        """Return the parts to display: the pairs as a table, warnings, and notes."""
+        """Return the tables and notes to display: pairs of systems, warnings, and notes."""
         notes = [Note(text) for text in (self.legend, self.overview) if text]
         return [self._pairs(), *self._condensed(), *warning_notes(self.caveats), *notes]
 
@@ -284,7 +284,7 @@ class Comparison(Outcome):
         return values
 
     def metric(self, label: str) -> Metric:
-        """Return the metric with this label."""
+        """Return the compared metric with the label `label`."""
         labels = [metric.label for metric in self.metrics]
         check_choice("label", label, labels)
         return self.metrics[labels.index(label)]
@@ -322,7 +322,7 @@ class Comparison(Outcome):
 
     @property
     def legend(self) -> str:
-        """Explain the star; return an empty text where no systems are compared."""
+        """Return the line that explains the star; "" if no systems are compared."""
         if self.table.is_empty():
             return ""
         level, fewest = self.note("policy_significant"), self.note("policy_fewest_queries")
@@ -349,7 +349,7 @@ class Comparison(Outcome):
     def _group(
         self, pairs: list[dict[str, Any]], systems: Mapping[str, Mapping[str, Any]], by: str
     ) -> list[list[Cell]]:
-        """Return the rows of a metric and slice; the baseline, if any, comes first."""
+        """Return the display rows of one metric and slice; the baseline, if any, comes first."""
         first, metric = pairs[0], self.metric(pairs[0]["metric"])
         best = best_of(metric, [row["value"] for row in systems.values()])
         rows: list[list[Cell]] = []

@@ -341,7 +341,7 @@ class Diff(Exported):
     vocabulary: Vocabulary = Vocabulary()  # noqa: RUF009 (frozen)
 
     def named(self, a: str, b: str) -> Self:
-        """Return this change with other names for the two runs.
+        """Return this diff with other names for the two runs.
 
         >>> qrels, run = {"q": {"x": 1}}, {"q": {"x": 1.0}}
         >>> rf.diff(qrels, run, run, "mrr").named("old", "new").per_query.columns
@@ -379,7 +379,7 @@ class Diff(Exported):
 
     @property
     def described(self) -> list[str]:
-        """Return the columns of movers that describe a query, other than its values."""
+        """Return the columns of `movers` that describe a query: its text, weight and attributes."""
         own = {QUERY, *self.names, DELTA, BETTER, WEIGHTED}
         return [name for name in self.movers.columns if name not in own]
 
@@ -390,7 +390,7 @@ class Diff(Exported):
         return as_html([Note.from_headline(self._headline), *self.parts()])
 
     def parts(self) -> list[Part]:
-        """Return the parts to display: counts, notes, and the queries that changed most."""
+        """Return the tables and notes to display: counts, warnings, and the top movers."""
         attributes, rows = self.described[:_MOST_ATTRIBUTES], []
         for row in self.movers.head(_MOST_SHOWN).to_dicts():
             tone = "good" if row[BETTER] == self.names[1] else "bad"

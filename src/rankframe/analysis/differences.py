@@ -49,7 +49,7 @@ from rankframe.stats.significance import (
 
 @record
 class Setup:
-    """Decide how systems are compared: with which baseline, test, correction and intervals."""
+    """Hold how systems are compared: with which baseline, test, correction and intervals."""
 
     baseline: str | None = None
     comparing: Comparing = Comparing()
@@ -95,7 +95,7 @@ class Setup:
         return math.floor(factor / self.level) if self.significance.draws else 0
 
     def with_enough_permutations(self, tests: int, families: int) -> Setup:
-        """Return this setup with enough permutations for the correction.
+        """Return a setup with enough permutations for significance after the correction.
 
         The setup is unchanged if its permutations suffice, or if even the maximum would not. Twice
         the minimum is drawn, to resolve p values between the smallest possible ones.
@@ -222,7 +222,7 @@ class AlignedValues(PairedValues):
     def from_terms(
         cls, metric: Metric, systems: Mapping[str, Terms], judged: Floats | None = None
     ) -> AlignedValues:
-        """Stack the terms of the systems' averages; refuse infinite ones."""
+        """Stack the `Terms` of systems (values by query) into arrays; refuse infinite values."""
         for name, terms in systems.items():
             if count := int((~np.isfinite(terms.above) | ~np.isfinite(terms.divisor)).sum()):
                 raise MetricParameterError(
@@ -243,7 +243,7 @@ class AlignedValues(PairedValues):
         return cls(values, above, below, metric, defined, judged)
 
     def take(self, rows: Ints) -> AlignedValues:
-        """Keep the queries at these rows."""
+        """Return the same values, only for the queries at the positions `rows`."""
         if len(rows) == self.queries:
             return self
         return replace(
@@ -301,11 +301,11 @@ class AlignedValues(PairedValues):
         return self.finish(self.replicates)
 
     def finish(self, ratios: Floats) -> Floats:
-        """Turn ratios Σ above / Σ below into averages of the metric's kind."""
+        """Turn ratios of sums, Σ above / Σ below, into averages of the metric's kind."""
         return finish_average(self.metric.average, ratios, self.paired.queries)
 
     def slope(self, system: int) -> float:
-        """Return the derivative of a system's average by its ratio Σ above / Σ below."""
+        """Return the derivative of a system's average by its ratio of sums, Σ above / Σ below."""
         match self.metric.average:
             case "geometric":
                 return self.averages[system] or 0.0
@@ -351,7 +351,7 @@ class AlignedValues(PairedValues):
         return sign * (after - before), estimate_mean_error(self.pull(1) - self.pull(0))
 
     def system_row(self, system: int, intervals: Intervals) -> Row:
-        """Return the row of a system: average, interval and judged share."""
+        """Return the table row of a system: its average, interval and judged share."""
         average, paired, bounds = self.averages[system], self.paired, None
         if average is not None and intervals.ci == "t":
             error = estimate_difference_error(paired, None, system)
@@ -368,7 +368,7 @@ class AlignedValues(PairedValues):
     def pair_row(
         self, base: int, other: int, intervals: Intervals, p_value: float | None = None
     ) -> Row:
-        """Return the row of the system `other` against the system `base`."""
+        """Return the table row that compares the system `other` with the system `base`."""
         paired, effect, bounds = self.paired, None, None
         difference = self.difference(base, other)
         if difference is not None:

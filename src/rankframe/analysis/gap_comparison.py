@@ -88,7 +88,7 @@ class AlignedGaps:
 
     @classmethod
     def draw(cls, metric: Metric, systems: Systems, intervals: Intervals) -> AlignedGaps:
-        """Draw the bootstrap of every large slice, the same queries for all systems."""
+        """Draw bootstrap replicates of every slice with enough queries, for all systems alike."""
         assert metric.gap is not None  # callers see to it
         bootstrap, values = replace(intervals, ci="bootstrap"), systems.values(metric.gap.metric)
         slices, left_out = [], []
@@ -146,7 +146,7 @@ class AlignedGaps:
         return np.stack([values.bootstrap_averages for values in self.slices], axis=-1)
 
     def system_row(self, system: int, intervals: Intervals) -> Row:
-        """Describe the gap of one system."""
+        """Return the table row of a system's gap: its value and interval."""
         bounds = None
         if self.means is not None and intervals.ci == "bootstrap":
             bounds = gap_interval(
@@ -159,7 +159,7 @@ class AlignedGaps:
         return value_row(self.values[system], bounds, self.queries)
 
     def pair_row(self, base: int, other: int, intervals: Intervals, factor: int) -> Row:
-        """Describe the gap of one system against that of another.
+        """Return the table row that compares the gap of the system `other` with that of `base`.
 
         `factor`: the multiplier of the p value that corrects over pairs.
         """

@@ -156,7 +156,7 @@ def read_demands(
     lower_is_better: Names = (),
     higher_is_better: Names = (),
 ) -> Demands:
-    """Read rules from texts, a TOML file, or the content of one; the other options override it.
+    """Read rules and minimums from texts, a TOML file, or its content; options override a file.
 
     >>> read_demands(["ndcg@10: no worse than -0.5% at 95%"]).rules[0].number
     -0.005

@@ -116,7 +116,7 @@ def evaluate_runs(
     attributes: Attributes | None = None,
     queries: InputTable | None = None,
 ) -> tuple[dict[str, System], Held]:
-    """Evaluate each run; return the systems by name, and the inputs as they were read.
+    """Evaluate each run; return the systems by name, and the inputs, which may be in memory.
 
     Args:
         runs: the runs, judgments and policies.
@@ -193,7 +193,7 @@ def depth_of(metric: Metric) -> int:
 
 
 def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
-    """Return the metric of the list that computes the same, or a new one with a distinct label."""
+    """Return the metric called `name`: one of `metrics` that equals it, or a new one."""
     (metric,) = parse(name)
     for other in metrics:
         if other.definition is metric.definition and other.params == metric.params:
@@ -208,7 +208,7 @@ def _find_or_parse(name: str, metrics: Sequence[Metric]) -> Metric:
 
 @record
 class Subset:
-    """Hold the rows of the queries of one comparison: all queries, or a slice."""
+    """Hold the rows of the queries of a comparison: those of all queries, or of a slice."""
 
     by: str | None
     name: str | None
@@ -318,7 +318,7 @@ def shared_vocabulary(systems: Mapping[str, System]) -> Vocabulary:
 
 
 def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Unpaired) -> Systems:
-    """Align systems on the same queries: refuse, drop or score 0 the others, as `unpaired` says."""
+    """Align systems on the same queries; refuse, drop or score 0 other queries, by `unpaired`."""
     own = {name: system.values[QUERY] for name, system in systems.items()}
     first = next(iter(own.values()))
     if all(queries.equals(first) for queries in own.values()):
@@ -356,7 +356,7 @@ def align(systems: Mapping[str, System], metrics: Sequence[Metric], unpaired: Un
 
 
 def _take_queries(system: System, queries: pl.Series, worst: Mapping[str, float]) -> System:
-    """Return the system with these queries; absent ones get the worst value, or are undefined."""
+    """Return the system with `queries`; queries that it lacks get the value in `worst`, or null."""
     own = system.values.select(QUERY).with_row_index("_row")
     rows = queries.to_frame().join(own, on=QUERY, how="left", maintain_order="left")["_row"]
     taken = system.computed.select(pl.exclude(QUERY).gather(rows))
@@ -447,7 +447,7 @@ def caveats_of_systems(
 
 
 def describe_filled(metrics: Sequence[Metric], left_out: Sequence[str]) -> str:
-    """Describe how missing queries were treated: scored 0, or left out of these metrics."""
+    """Describe how missing queries were treated: scored 0, or not in the metrics `left_out`."""
     if len(left_out) == len(metrics):
         return "left out"
     return f"scored 0{', but left out of ' if left_out else ''}{', '.join(left_out)}"
@@ -477,7 +477,7 @@ def refuse_unshared(systems: Mapping[str, System]) -> None:
 
 
 def _may_lack(system: System) -> Flags:
-    """Return a flag per query: whether the run lacks the query, or may lack it if unknown."""
+    """Return a flag per query: whether the run lacks it or, if that is unknown, may lack it."""
     lacking = np.zeros(len(system.values), np.bool_)
     if not system.filled:
         return lacking

@@ -43,7 +43,7 @@ _BLOCK_ROWS = 1 << 17  # judgments that are evaluated together
 
 
 def needs_documents(plan: Plan, policies: Policies) -> bool:
-    """Tell whether the ids, scores or original ranks of unjudged documents are needed."""
+    """Tell whether bounds need the ids, scores or original ranks of unjudged documents."""
     return policies.ranks == "kept" or plan.whole_input or bool(plan.columns & {DOC, "tied_rank"})
 
 
@@ -148,7 +148,7 @@ def bound_metrics(
 
 
 class _Unjudged:
-    """Evaluate a matched run again, with assumed grades of its unjudged documents."""
+    """Evaluate a matched run again, with assumed grades of its unjudged documents, for bounds."""
 
     def __init__(
         self, matches: RunMatches, plan: Plan, policies: Policies, attributes: Attributes | None
@@ -209,7 +209,7 @@ class _Unjudged:
         return low, high
 
     def _may_be_known(self, metric: Metric) -> bool:
-        """Tell whether bounds per query bound the average, with 0 as the least grade."""
+        """Tell whether bounds per query bound a metric's average, with 0 as the least grade."""
         own = metric.params.get("rel")
         level = self.policies.rel if own is None else own
         scaled = metric.definition is not None and "max_grade" in metric.definition.parameters
@@ -277,7 +277,7 @@ class _Unjudged:
     def _evaluate(
         self, metrics: Sequence[Metric], depth: int, grades: Floats
     ) -> dict[str, float | None]:
-        """Return the averages of the metrics, given these grades of unjudged documents."""
+        """Return the averages of the metrics if unjudged documents have the grades `grades`."""
         plan = judged_plan(metrics)
         part = self.rows(depth).filled(grades)
         highest = check_grades(metrics, pl.LazyFrame({RELEVANCE: part.grades}))
@@ -376,7 +376,10 @@ def _precision_grades(
     rel: float | None,
     params: dict[str, Any],
 ) -> pl.DataFrame:
-    """Return grades: `grade` for the first n documents (largest AP), for the last m (least AP)."""
+    """Return the grades of unjudged documents for which AP is least, and largest.
+
+    It is largest if the first n of a query have `grade`, and least if the last m have it.
+    """
 
     def relevant() -> pl.Expr:
         judged = pl.col(RELEVANCE)
@@ -419,9 +422,10 @@ def _precision_grades(
 
 
 def _choose(values: pl.Expr, plain: pl.Expr, number: str, grade: float) -> pl.Expr:
-    """Return grades: `grade` for the first n documents, with n chosen for the largest value.
+    """Return an expression: `grade` for a query's first n documents, n chosen for the best value.
 
-    Documents are counted by the column `number`. All grades are 0 if no value exceeds `plain`.
+    `values` has the value for each n. Documents are counted by the column `number`. All grades are
+    0 if no value exceeds `plain`.
     """
     count = pl.col(number).get(values.arg_max()).over(QUERY)
     chosen = (values.max().over(QUERY) > plain) & (pl.col(number) <= count)
@@ -429,7 +433,7 @@ def _choose(values: pl.Expr, plain: pl.Expr, number: str, grade: float) -> pl.Ex
 
 
 def _lowest(grade: float) -> pl.Expr:
-    """Return grades: `grade` for the last n documents, with n chosen for the least `low`."""
+    """Return an expression: `grade` for a query's last n documents, n chosen for least `low`."""
     return _choose(-pl.col("low"), -pl.col("plain"), "last", grade).alias(LEAST)
 
 

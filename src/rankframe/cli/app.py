@@ -1,4 +1,4 @@
-"""Put the commands together, and print errors.
+"""Assemble the commands into the application `rankframe`, run it, and print errors.
 
 Heavy imports wait until a command runs, so that `--help` and completion are quick.
 """
@@ -42,7 +42,7 @@ COMMANDS = {
 
 
 class _Group(TyperGroup):
-    """Group all commands."""
+    """Represent `rankframe` itself, of which all commands are subcommands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options of `rankframe` itself; all are flags."""
@@ -50,7 +50,7 @@ class _Group(TyperGroup):
 
 
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Put commands together, of which only the modules are imported."""
+    """Make the application with the commands `names`, importing only their modules."""
     app = typer.Typer(
         cls=_Group,
         help="Evaluate rankings at dataframe speed.\n\nNew here? Try [bold]rankframe demo[/bold].",
@@ -89,7 +89,7 @@ def run() -> int:
 
     Bad input and usage print one line on stderr and return 2, or the code that a command set.
     """
-    # printed on stderr, in one line each
+    # Commands print the caveats themselves, a line each on stderr.
     warnings.filterwarnings("ignore", category=RankframeWarning)
     # One command needs the module of no other; help and completion need all.
     names = [name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS

@@ -23,7 +23,7 @@ import typer
 
 from rankframe.cli.inputs import runs_by_name, split_name
 
-# Values, each perhaps with a sentence.
+# Values to offer, some with a description.
 Offered: TypeAlias = list[tuple[str, str] | str]
 Completer: TypeAlias = Callable[..., Offered]
 
@@ -31,13 +31,13 @@ CUTOFFS = ("1", "3", "5", "10", "20", "50", "100", "1000")
 # Where arguments and options of commands name files.
 _FILES = ("qrels", "runs", "run", "sources", "a", "b", "source", "queries")
 _VARIABLE = "_RANKFRAME_COMPLETE"
-# Bash takes these for ends of words, and completes only what follows the last one; it completes an
-# @, too.
+# Bash ends words at these characters, and completes only the part after the last of them. An @ is
+# itself part of what bash completes.
 _BREAKS = re.compile(r"\n([@=:]+)(?:\n|$)")
 
 
 def safe(completer: Completer) -> Completer:
-    """Let a completer offer nothing if it fails."""
+    """Return a completer that offers nothing if `completer` fails."""
 
     @wraps(completer)
     def called(*args: Any, **arguments: Any) -> Offered:
@@ -76,14 +76,14 @@ def metrics_of(kind: str | None = None) -> Completer:
 
 
 def methods(incomplete: str) -> Offered:
-    """Complete methods of fusion."""
+    """Complete the names of fusion methods."""
     from rankframe.analysis.fusion.methods import METHODS
 
     return [(name, METHODS[name].summary) for name in METHODS if name.startswith(incomplete)]
 
 
 def charts(incomplete: str) -> Offered:
-    """Complete charts."""
+    """Complete the names of charts."""
     from rankframe.present.charts.registry import CHARTS
 
     return [(name, CHARTS[name].sentence) for name in CHARTS if name.startswith(incomplete)]
@@ -97,7 +97,7 @@ def trec_measures(incomplete: str) -> Offered:
 
 
 def own_columns(ctx: typer.Context, incomplete: str) -> Offered:
-    """Complete NAME=YOURS: our columns, then columns of the files on the command line."""
+    """Complete NAME=YOURS: rankframe's columns, then columns of the files on the command line."""
     from rankframe.core.columns import SYNONYMS
 
     canonical, equals, _ = incomplete.partition("=")

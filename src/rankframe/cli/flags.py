@@ -30,7 +30,7 @@ def column_names(texts: list[str]) -> dict[str, Any]:
 
 
 def _ways_to_slice(texts: list[str]) -> list[tuple[str, ...]]:
-    """Read attributes; commas join the attributes of a combination.
+    """Parse the values of --by: each is an attribute, or several with commas between them.
 
     >>> _ways_to_slice(["locale", "locale, device"])
     [('locale',), ('locale', 'device')]

@@ -73,17 +73,18 @@ def gate(
         junit: Write the verdict to this file, as JUnit XML.
 
     Examples:
-      rankframe gate qrels.parquet dense.parquet --baseline main \\
+      rankframe gate qrels.parquet dense.parquet --baseline results/main \\
         -r "ndcg@10: no worse than -0.5% at 95%"
 
-      rankframe gate qrels.parquet new=dense.parquet --baseline main \\
+      rankframe gate qrels.parquet new=dense.parquet --baseline results/main \\
         --rules gate.toml --junit gate.xml --format markdown
 
-      rankframe gate results/dense --baseline main --rules gate.toml
+      rankframe gate results/dense --baseline results/main --rules gate.toml
 
     The last one evaluates nothing: both are stored results.
 
-    The baseline: rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o main
+    The baseline is a stored result:
+    rankframe evaluate qrels.parquet bm25.parquet -m ndcg@10 -o results/main
 
     Exit code 0: pass, 1: fail, 2: could not decide (bad input, too few queries or
     judgments, or judgments that favour one side: docs/caveats.md).
@@ -117,7 +118,7 @@ def gate(
 
 
 def rules_from(how: Given) -> dict[str, Any]:
-    """Remove the flags of rules from `how`, and join single rules and the rules of a file."""
+    """Remove the flags of rules from `how`; return single rules joined with those of a file."""
     from rankframe.analysis.gate_rules import read_table
 
     file, texts = how.pop("rules", None), how.pop("rule", [])

@@ -26,7 +26,7 @@ NOTHING = "none"
 def open_inputs(
     qrels: str | None, runs: Sequence[str], *, here: bool = True
 ) -> tuple[Any, dict[str, Any]]:
-    """Return judgments and runs by name, opened; judgments are None without a path, or as "none".
+    """Open the judgments and runs of a command line; judgments are None if not given, or "none".
 
     `here`: a path that is on no disk of this machine, and no address, is refused.
     """

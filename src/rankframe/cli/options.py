@@ -1,4 +1,4 @@
-"""Make the flags of commands, also from declared options (`core/options.py`); read their values."""
+"""Define the flags of commands, many from the options in `core/options.py`; parse their values."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plainly(parameters: list[Any]) -> list[Any]:
 
 
 def _convert_late(parameter: Any) -> None:
-    """Take values that need no conversion as they are.
+    """Make typer take a parameter's value as it is if the value needs no conversion.
 
     To convert a value, typer imports pydantic, which takes as long as all the rest of `--help`.
     """
@@ -139,7 +139,7 @@ class Argument(Flag):
 def takes(
     *flags: Flag | type[Options], output: tuple[Flag, ...] = ()
 ) -> Callable[[Command], Command]:
-    """Give a command its arguments and flags, and a flag for each option of a group.
+    """Return a decorator that gives a command its arguments and flags, also from groups of options.
 
     A flag under the name of one of the command's parameters becomes that parameter. The other flags
     become the keyword arguments `how`, and flags of the output the fields of `out`. The section
@@ -214,7 +214,7 @@ def _documented(command: Command) -> tuple[str, dict[str, str]]:
 
 
 def flags_of(group: type[Options], *names: str) -> Iterator[Flag]:
-    """Yield the flags of a group of declared options, or of these of its options."""
+    """Yield the flags of a group of declared options, or only of its options `names`."""
     for info in declared(group):
         if not names or info.name in names:
             yield _declared_flag(group, info)
@@ -244,7 +244,7 @@ def _or_none(value: str) -> str | None:
 def read_pairs(
     texts: list[str], refusal: str, *, secret: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sides of pairs such as NAME=VALUE; others are refused, and shown unless secret."""
+    """Split texts such as NAME=VALUE; refuse any other text, and quote it unless `secret`."""
     for item in texts:
         name, equals, value = item.partition("=")
         if not (name and equals and (value or secret)):

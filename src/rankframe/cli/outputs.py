@@ -182,7 +182,7 @@ def check_outputs(
 
 
 def _seen(done: Progress, seconds: float) -> str:
-    """Return how much is done, and how fast.
+    """Return a text for the progress bar: how many rows are done, and how many per second.
 
     >>> _seen(Progress("matching", 2_000, 10_000, 40), 0.5)
     '2,000 of 10,000 rows, 4,000/s, 40 queries'

@@ -17,7 +17,7 @@ _UNJUDGED = ("-", "")
 
 
 def _grades(text: str) -> list[float | None]:
-    """Read grades in rank order.
+    """Parse the value of --list: grades in rank order; - is unjudged.
 
     >>> _grades("3, 0,-,1.5")
     [3.0, 0.0, None, 1.5]
@@ -108,7 +108,7 @@ def plot(
         inputs = {"folders": runs_by_name(files)}
         check_outputs([], output)
     else:
-        # Rankings are all named, the first of them, too; what is retrieved needs no judgments.
+        # Charts of rankings and of retrieved documents take no judgments: all files are runs.
         judged = definition.takes not in ("rankings", "retrieved")
         qrels, inputs["runs"] = open_inputs(
             files[0] if judged and files else None, files[1:] if judged else files

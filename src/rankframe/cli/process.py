@@ -73,7 +73,7 @@ def _print_error(error: BaseException) -> None:
 
 
 class _Signals:
-    """Let signals that end the process interrupt the work, which removes its temporary files.
+    """Let signals that end the process interrupt its work, so that it removes temporary files.
 
     Work that is deep in a library does not notice a signal. A thread ends the process then.
     """

@@ -19,7 +19,7 @@ from rankframe.core.wording import plain_text
 
 
 def _orders(texts: list[str]) -> dict[str, list[str]]:
-    """Read NAME=A,B,C pairs into a mapping.
+    """Parse the values of --slice-order, NAME=A,B,C, into a mapping of names to lists.
 
     >>> _orders(["length=short,long"])
     {'length': ['short', 'long']}

@@ -1,4 +1,4 @@
-"""Read an input as a stream of tables, each row with its key, and check rows against named rules.
+"""Read the rows of an input in tables, add hashes of the ids, and check rows against rules.
 
 A clean input costs a few scans and one hash per row. Only a broken rule pays for its example.
 """
@@ -96,7 +96,7 @@ class Batches:
             yield pl.concat(small, rechunk=True)
 
     def _tables(self, threads: int = 1) -> Iterator[pl.DataFrame]:
-        """Yield tables as polars reads them (mostly row groups) or, with a limit, in slices."""
+        """Yield all rows with hashes, in tables as polars reads them or, with a limit, slices."""
         hashes, at_once = hashed(self._frame), self._at_once
         if at_once is not None:  # a batch per thread, one in the queue, one being read
             at_once = min(at_once, _UNDER_WAY * at_once // (threads + 2))
@@ -112,7 +112,7 @@ class Batches:
         _check_count(side, 0 if nothing else 1)
 
     def beginning(self, rows: int) -> pl.DataFrame:
-        """Return the first rows with hashes; no rows if polars would have to read more of them."""
+        """Return the first `rows` rows with hashes; none if the input cannot be read in slices."""
         first_rows = self._frame.head(rows if self.scanned.seekable else 0)
         try:
             return hashed(first_rows).collect(engine="in-memory")
@@ -120,7 +120,7 @@ class Batches:
             return hashed(self._frame.clear()).collect()
 
     def whole(self) -> pl.DataFrame:
-        """Read all rows with hashes, and check them."""
+        """Read all rows of the input, add hashes, and refuse the input if a row breaks a rule."""
         if self._at_once is not None:
             table = pl.concat(self._tables(), rechunk=True)
         else:
@@ -133,14 +133,16 @@ class Batches:
         return table
 
     def by_name(self) -> Batches:
-        """Sort the input by the names of its queries, in memory."""
+        """Return the input with its rows sorted by query id as text; rows are read into memory."""
         query = pl.col(QUERY).cast(pl.String)
         with self.scanned.explained():
             frame = self._frame.sort(query, maintain_order=True).collect(engine="in-memory")
         return Batches(self.scanned, frame.lazy())
 
     def check(self, table: pl.DataFrame) -> None:
-        """Refuse the input if a row of this table breaks a rule; the error counts all such rows."""
+        """Refuse the input if a row of `table` breaks a rule; the error counts the whole input's
+        rows.
+        """
         if self._looks_clean(table):
             return
         rows, side = _as_checked(table), self.scanned
@@ -152,7 +154,7 @@ class Batches:
         _check_side(side, rows)
 
     def explain(self, error: DuplicateError) -> None:
-        """Raise an error with the number of duplicates in the whole input and their rows."""
+        """Raise `error` again with all duplicates of the input, if it is about this input."""
         if error.role == self.scanned.role:
             load_unique(self.scanned)
 
@@ -181,13 +183,13 @@ class Batches:
 
 
 def _as_checked(table: pl.DataFrame) -> pl.LazyFrame:
-    """Return a table for the rules: ids as text, without hashes."""
+    """Return `table` in the form that `check_rows` takes: ids as text, without hashes."""
     return table.lazy().drop(HASHES, strict=False).with_columns(pl.col(QUERY, DOC).cast(pl.String))
 
 
 @record
 class Rule:
-    """A problem, and the expression that finds rows with it."""
+    """Describe a rule for rows: a problem, and the expression that finds rows with it."""
 
     column: str
     problem: str
@@ -197,7 +199,7 @@ class Rule:
 
 @record
 class Broken:
-    """A broken rule, its position among the rules, and the number of rows that break it."""
+    """Hold a broken rule, its position in the list of rules, and how many rows break it."""
 
     place: int
     rule: Rule
@@ -303,7 +305,10 @@ def first_broken(frame: pl.LazyFrame, *, engine: Engine = "in-memory") -> tuple[
 
 
 def some_ids(left: InputTable, right: InputTable, key: str) -> tuple[list[str], list[str]]:
-    """Return a few ids of each of two inputs; for documents, of queries that both inputs have."""
+    """Return up to three ids of each of two inputs, as examples for an error about ids.
+
+    `key`: the column of the ids. Ids of documents are taken from queries that both inputs have.
+    """
     examples = []
     for side, other in ((left, right), (right, left)):
         rows = side.frame

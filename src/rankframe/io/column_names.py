@@ -1,4 +1,4 @@
-"""Find our columns in an input: by the names in `columns=`, or by the usual names.
+"""Match the columns of an input to rankframe's columns: by `columns=`, or by the usual names.
 
 Names are compared without case, dashes, underscores and blanks: `Query-ID` is `query_id`. A name
 for one side (`{"run": {"doc_id": "_id"}}`) must be a column of that side. A name for no side in
@@ -61,7 +61,7 @@ _LISTS_AS_TEXT = (
 
 
 def _plain(names: Iterable[str]) -> frozenset[str]:
-    """Return the plain form of each name, also with an underscore in front."""
+    """Normalise names (see `plain_name`); return each with and without an underscore in front."""
     plain = [plain_name(name) for name in names]
     return frozenset([*plain, *(f"_{name}" for name in plain)])
 
@@ -98,11 +98,11 @@ _CORPUS_ID, _GRADES = _plain(["corpus-id"]), _plain([SCORE])
 
 
 class Requested(NamedTuple):
-    """Hold the names that a `columns=` mapping has for the columns of one side.
+    """Hold the column names that the argument `columns` of a call gives for one of its inputs.
 
     Attributes:
-        names: our column → its name.
-        shared: our columns whose names were given for no side in particular.
+        names: rankframe's column → its name in the input.
+        shared: the columns whose names were given for no input in particular.
     """
 
     names: Mapping[str, str]
@@ -110,7 +110,7 @@ class Requested(NamedTuple):
 
     @classmethod
     def from_mapping(cls, columns: Columns | None, side: str) -> Requested:
-        """Check a whole mapping and return its part for one side."""
+        """Check the argument `columns` of a call; return the names in it for the input `side`."""
         sides = RANKINGS if side in RANKINGS else SIDES
         own: dict[str, str] = {}
         shared: dict[str, str] = {}
@@ -126,7 +126,7 @@ class Requested(NamedTuple):
 
 
 def _check_names(columns: object, sides: Sequence[str]) -> dict[str, str]:
-    """Check that a value maps our columns to names, and return it; refuse anything else."""
+    """Return `columns` if it maps rankframe's columns to names; refuse anything else."""
     if not isinstance(columns, Mapping):
         raise ColumnMappingError.kind(columns)
     for key, value in columns.items():
@@ -138,7 +138,7 @@ def _check_names(columns: object, sides: Sequence[str]) -> dict[str, str]:
 
 
 def names_in(columns: object) -> tuple[str, ...]:
-    """Return every name of a user's column in a `columns=` mapping, for any side."""
+    """Return every name of a user's column in the argument `columns`, for any input."""
     if isinstance(columns, Mapping):
         names = (name for value in columns.values() for name in names_in(value))
         return tuple(dict.fromkeys(names))
@@ -146,7 +146,7 @@ def names_in(columns: object) -> tuple[str, ...]:
 
 
 def with_fields(table: pl.LazyFrame, names: Collection[str]) -> pl.LazyFrame:
-    """Add the fields of structs that names with dots stand for, as columns of these names."""
+    """Add a column for each name with dots in `names`: the struct field that it stands for."""
     if not any("." in name for name in names):
         return table
     schema = table.collect_schema()
@@ -169,7 +169,7 @@ def _field(schema: Mapping[str, pl.DataType], path: list[str]) -> pl.Expr | None
 
 
 class InputNames:
-    """Hold the columns of an input, and their plain names.
+    """Hold the schema of an input, and the normalised names of its columns.
 
     A list of structs with the documents is replaced by its fields, each a list.
 
@@ -177,7 +177,7 @@ class InputNames:
         schema: the names and types of the columns.
         struct: the column with the list of structs that was replaced; None without one.
         fields: the fields that replaced that column.
-        plain: column → its plain name.
+        plain: column → its normalised name.
         lists: the columns of lists.
     """
 
@@ -196,7 +196,7 @@ class InputNames:
                 self.lists.append(name)
 
     def found_as(self, name: str) -> str:
-        """Return the table's own column: `name` itself, or the list of structs with this field."""
+        """Return the input's column with the values of `name`: `name`, or a list of structs."""
         return self.struct if self.struct is not None and name in self.fields else name
 
     def called(
@@ -205,7 +205,7 @@ class InputNames:
         among: Iterable[str] | None = None,
         without: Collection[str] = (),
     ) -> list[str]:
-        """Return the columns whose plain names are in the first group that matches any column."""
+        """Return the columns whose normalised names are in the first matching group of names."""
         columns = self.schema if among is None else list(among)
         for plain_names in groups:
             matching = [n for n in columns if self.plain[n] in plain_names and n not in without]
@@ -214,15 +214,15 @@ class InputNames:
         return []
 
     def like(self, name: str) -> list[str]:
-        """Return the column of this name, or columns whose names differ in case or separators."""
+        """Return the column `name`, or else those whose names differ only in case or separators."""
         return [name] if name in self.schema else self.called(_plain([name]))
 
     def id_lists(self, *, flags: bool = False) -> list[str]:
-        """Return the columns of lists that may hold ids; with `flags`, of lists of Booleans."""
+        """Return the list columns that may hold ids; with `flags`, the list columns of Booleans."""
         return [name for name in self.lists if (_inner(self.schema[name]) == pl.Boolean) is flags]
 
     def candidates(self, column: str, role: Role, taken: Collection[str] = ()) -> list[str]:
-        """Return the columns with our name; without any, those with a synonym or a list's name."""
+        """Return the columns that may be `column`: by its name, else by a synonym or list name."""
         columns = self.called(*_GROUPS[column], without=taken)
         if not columns and self.lists:
             if column == DOC:
@@ -234,7 +234,7 @@ class InputNames:
         return columns or (self.grades_of_beir() if column == RELEVANCE else [])
 
     def grades_of_beir(self) -> list[str]:
-        """Return the grades of judgments of BEIR, which are called scores."""
+        """Return the column of grades in BEIR's judgments, which is called score; [] in others."""
         if self.called(_CORPUS_ID) and not self.called(_ANY[RELEVANCE]):
             return self.called(_GRADES)[-1:]
         return []
@@ -282,7 +282,7 @@ def _inner(kind: pl.DataType) -> Any:
 
 
 def guess_role(names: InputNames, columns: Columns | None, ranking: str | None = None) -> Role:
-    """Tell judgments from runs by their columns.
+    """Return whether an input is judgments ("qrels") or a run ("run"), by its columns.
 
     Judgments have either a grade without score and rank, or list columns named as relevant.
 
@@ -313,7 +313,7 @@ def guess_role(names: InputNames, columns: Columns | None, ranking: str | None =
 def find_columns(
     names: InputNames, role: Role, requested: Requested, called: str, *, graded: bool = False
 ) -> tuple[dict[str, str], dict[str, bool]]:
-    """Find our columns in an input, or say which is missing or ambiguous.
+    """Map rankframe's columns to columns of an input; refuse missing or ambiguous columns.
 
     Args:
         names: the columns of the input.
@@ -371,7 +371,7 @@ def find_columns(
 def _find_requested(
     names: InputNames, role: Role, requested: Requested, called: str
 ) -> tuple[dict[str, str], dict[str, bool]]:
-    """Find the columns that the user named.
+    """Map the columns that the user named to columns of the input; refuse missing ones.
 
     Returns:
         Our column → the column of the input; and for each name that was given for no side in
@@ -397,7 +397,7 @@ def _find_requested(
 
 
 def _lists_as_text(names: InputNames, role: Role) -> list[str]:
-    """Return the text columns with a name for lists of documents: in CSV, lists are text."""
+    """Return the text columns whose names mean lists of documents: CSV holds lists as text."""
     texts = [name for name, kind in names.schema.items() if kind == pl.String]
     return names.called(*_DOCUMENTS[role], among=texts)
 
@@ -414,7 +414,7 @@ def _all_relevant(names: InputNames, doc: str) -> bool:
 
 
 def vocabulary_of(query: str, doc: str) -> Vocabulary:
-    """Return the words for an input, from the names of its columns of ids.
+    """Choose the words for queries and documents (or users and items) by the names of id columns.
 
     The documents of users are called items, unless the name of their column says otherwise.
 

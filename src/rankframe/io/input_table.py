@@ -1,4 +1,4 @@
-"""Hold an opened input: a lazy table, the mapping of its columns, and its rows under our names."""
+"""Hold an opened input: a lazy table, and the mapping of its columns to rankframe's names."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def lists_of(
     role: str,
     limit: int | None = None,
 ) -> Lists:
-    """Return the `Lists` of a table with documents in list columns, which unrolls them into rows.
+    """Return a `Lists`, which unrolls the list columns of a table into one row per document.
 
-    `limit`: how many bytes unrolling may take; only if any slice of the table can be read alone.
+    `limit`: how many bytes unrolling may take; None if slices of the table cannot be read alone.
     """
     doc = mapping[DOC]
     numbers = {name: source for name, source in mapping.items() if name not in (QUERY, DOC)}
@@ -128,7 +128,7 @@ class Lists:
         }
 
     def unrolled(self) -> pl.LazyFrame:
-        """Return a row for each document, in the order of its list; lists are read in slices."""
+        """Return a lazy frame with a row for each document, in the order of its list."""
         return lazy_table(self.schema, self._read)
 
     def count(self, *, estimated: bool = False) -> int:
@@ -140,7 +140,7 @@ class Lists:
         return round(lists * (first or 0))
 
     def _source(self, names: Sequence[str]) -> list[pl.Expr]:
-        """Return expressions for the table's columns that hold `names`; arrays become lists."""
+        """Return expressions for the columns in which `names` are found, with arrays as lists."""
         schema = self.frame.collect_schema()
         return [
             pl.col(name).arr.to_list() if isinstance(schema[name], pl.Array) else pl.col(name)
@@ -176,13 +176,13 @@ class Lists:
         yield pl.DataFrame(schema=self.schema).select(selected)
 
     def _slices(self, frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Yield the lists in order, some at a time."""
+        """Yield the rows of `frame` in order, in tables that keep to the memory limit, if any."""
         if self.limit is None:
             return read_tables(frame)
         return in_steps(frame, self.limit // _AT_ONCE, seekable=True)
 
     def _tables(self, table: pl.DataFrame, lists: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield tables with a row for each element, of about `_ROWS` rows."""
+        """Unroll the list columns `lists` of `table`; yield tables of about `_ROWS` rows."""
         sources = list(dict.fromkeys(map(self.flat.found_as, lists)))
         lengths = [table[name].list.len().fill_null(0).to_numpy() for name in sources]
         if any(not np.array_equal(lengths[0], length) for length in lengths[1:]):
@@ -237,19 +237,19 @@ class Lists:
 
 @record
 class InputTable:
-    """Hold an open input: its columns are matched, its rows are not read.
+    """Hold an opened input, whose columns are matched and whose rows are not read yet.
 
     Attributes:
         role: what errors call the input.
         name: where it is, or what kind of object it is.
         raw: its rows and columns as found.
-        mapping: our column → the column of `raw`.
+        mapping: rankframe's column → the column of `raw`.
         seekable: whether a slice of the rows can be read without reading those before it.
         distance: whether the score is a distance, which is negated as it is read.
         ordered: what orders a run, in words for the ledger.
         unused: the columns of a run that are not used.
-        shared_columns: our columns that `columns=` names for no input in particular → whether they
-            are here.
+        shared_columns: rankframe's columns that `columns=` names for no input in particular →
+            whether this input has them.
         grade: the grade of every row, if there is no column of grades.
         part: whether these rows are a part of an input, which may be empty.
         cache: results that later work on the same rows reuses, if the rows are in memory.
@@ -292,11 +292,11 @@ class InputTable:
 
     @property
     def frame(self) -> pl.LazyFrame:
-        """Return our columns only, under our names: ids as strings, numbers as Float64."""
+        """Return the used columns under rankframe's names: ids as strings, numbers as Float64."""
         return self.with_ids({})
 
     def with_ids(self, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-        """Return `frame` with the ids in these types."""
+        """Return `frame` with its id columns cast to `types` (column → type), else to strings."""
         schema, columns = self.raw.collect_schema(), []
         for column, source in self.mapping.items():
             value = pl.col(source)
@@ -329,7 +329,7 @@ class InputTable:
 
     @property
     def is_countable(self) -> bool:
-        """Return whether `count(estimated=True)` takes no pass over the rows."""
+        """Return whether `count(estimated=True)` is quick: it takes no pass over the rows."""
         return self.seekable or True in self._counts
 
     @cached_property
@@ -367,7 +367,7 @@ class InputTable:
 
 
 def part_of(frame: pl.DataFrame, role: Role | Side) -> InputTable:
-    """Wrap some rows of an input that was opened and checked, under our names."""
+    """Wrap a frame of checked rows, whose columns have rankframe's names, as an `InputTable`."""
     mapping = {name: name for name in frame.columns}
     return InputTable(
         role, f"the {role}", frame.lazy(), mapping, seekable=True, rows=frame.height, part=True

@@ -1,4 +1,4 @@
-"""Open judgments, runs and rankings of any format as lazy tables with our column names.
+"""Open judgments, runs and rankings of any format as lazy tables with rankframe's column names.
 
 Columns are found and their types checked here. Rows are read later, and checked as they are read
 (`batches.py`, `validate.py`).
@@ -73,7 +73,7 @@ def open_judgments(
     relevance: float | None = None,
     limit: int | None = None,
 ) -> InputTable:
-    """Open judgments.
+    """Open judgments as an `InputTable`, whose rows are read later.
 
     Args:
         source: a frame, a path, an address, a dict, or anything else that `open_table` reads.
@@ -130,7 +130,7 @@ def open_ranking(
 def refuse_absent_columns(
     columns: Columns | None, *inputs: InputTable, queries: InputTable | Attributes | None = None
 ) -> None:
-    """Refuse columns that were named for no input in particular and that no input has.
+    """Refuse a column that `columns` names for no input in particular, if no input has it.
 
     Call this when all inputs are open. `queries`: the frame of queries, or the attributes read
     from it.
@@ -152,7 +152,7 @@ def refuse_absent_columns(
 def open_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
 ) -> InputTable:
-    """Open interactions and check all rows."""
+    """Open training interactions as an `InputTable`, and check their counts in all rows."""
     train = find_train(source, columns, limit=limit)
     check_input(train)
     count = pl.col(COUNT)
@@ -166,7 +166,7 @@ def open_train(
 def find_train(
     source: Source, columns: Columns | None = None, *, limit: int | None = None
 ) -> InputTable:
-    """Open interactions without reading a row: query_id, doc_id, and their count.
+    """Open training interactions without reading any row: query_id, doc_id, and their count.
 
     Without a column of counts, each row counts once.
     """
@@ -218,7 +218,7 @@ def _drop_pairs(rows: pl.LazyFrame, pairs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _drop_seen_on_disk(run: InputTable, train: InputTable, folder: Path) -> pl.LazyFrame:
-    """Write the rows of a run whose pairs are not in train into a folder, by partition; scan it."""
+    """Drop the rows of a run whose pairs are in train, by partition on disk; scan the rest."""
     limit = shared_limit((run, train))
     need = sum(estimated_need(side, _SEEN_BYTES, limit) for side in (run, train))
     partitions, ahead = partitions_for(need, limit), bytes_at_once(run, train)
@@ -303,7 +303,7 @@ def units_of(unit: Any, limit: int | None = None) -> pl.DataFrame:
 
 
 def _columns(names: Sequence[str]) -> tuple[str, str]:
-    """Return the names of two columns: the documents as retrieved, and the units of these."""
+    """Find the columns of a table of units by their names: retrieved documents, and their units."""
     unit = first_called(_UNITS, names)
     key = first_called((*_CHUNKS, *_DOCUMENTS), [name for name in names if name != unit])
     if unit is None and key is not None and first_called(_CHUNKS, [key]) is not None:

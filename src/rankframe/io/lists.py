@@ -190,7 +190,7 @@ def _is_one_for_all(truth: GroundTruth, ranked: RankedLists) -> bool:
 
 
 def _refuse_floats_beside_whole(lists: Sequence[Any], ground_truth: GroundTruth) -> None:
-    """Refuse floats on one side and whole numbers on the other: as text, 1.0 is not 1."""
+    """Refuse floats in one argument if the other has whole numbers: as text, 1.0 is not 1."""
     truths = ground_truth.values() if isinstance(ground_truth, Mapping) else ground_truth
     nested = [truth for truth in truths if _is_list(truth)]
     truth_elements = chain.from_iterable(nested) if nested else ground_truth

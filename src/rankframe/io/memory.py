@@ -68,7 +68,7 @@ def limit_of(max_memory: str | int | None) -> int:
 
 
 def not_held(max_memory: str | int | None) -> str | None:
-    """Return why a limit is too low for any input, or None if the limit is high enough.
+    """Return a text on why `max_memory` is too low for any input; None if it is high enough.
 
     An evaluation with such a limit runs nevertheless, in the smallest possible partitions.
     """
@@ -92,12 +92,12 @@ def bytes_at_once(*sides: InputTable) -> int:
 
 
 def bytes_for_partitions(*sides: InputTable) -> int:
-    """Return how many bytes all partitions of these inputs that are in memory may need together."""
+    """Return how many bytes the partitions that are in memory at a time may need together."""
     return int(for_rows(shared_limit(sides)) * _PARTITION_SHARE)
 
 
 def need_of(table: pl.DataFrame, row_bytes: int) -> int:
-    """Return how many bytes it takes to process these rows."""
+    """Estimate how many bytes it takes to process `table`; `row_bytes`: of a row with short ids."""
     return table.height * (row_bytes + _bytes_of_long_ids(table))
 
 
@@ -112,7 +112,7 @@ def limit_for(room: int) -> int:
 
 
 def estimated_need(table: InputTable, row_bytes: int, limit: int | None = None) -> int:
-    """Estimate the bytes that an input needs.
+    """Estimate the bytes that it takes to process an input, by its row count and a sample of ids.
 
     Args:
         table: the input. If it cannot be read, return 0; reading it later raises the error.
@@ -215,7 +215,7 @@ def _limited_groups(system: Path) -> list[tuple[Path, tuple[str, str, str]]]:
 def count_partitions(
     sides: Sequence[InputTable], row_bytes: Sequence[int], max_memory: str | int | None
 ) -> int:
-    """Return the number of partitions with which processing these inputs keeps to a limit.
+    """Return into how many partitions inputs must be split to keep to the memory limit.
 
     A `max_memory` that one query alone exceeds is refused.
     """
@@ -232,7 +232,7 @@ def count_partitions(
 def left_fits(
     left: InputTable, right: InputTable, row_bytes: tuple[int, int], partitions: int
 ) -> bool:
-    """Return whether the left input as a whole needs at most about the memory of one partition."""
+    """Return whether the whole `left` input needs at most about the memory of one partition."""
     need, other = map(estimated_need, (left, right), row_bytes)
     return need * partitions <= need + other
 
@@ -336,7 +336,7 @@ _SMALL = 1 << 18
 
 @record
 class Held:
-    """Hold the left input, and the right inputs, each of which is evaluated with the left one."""
+    """Hold the judgments (`left`) and the runs (`rights`), in memory as far as they fit."""
 
     left: InputTable
     rights: tuple[InputTable, ...]
@@ -352,7 +352,7 @@ def hold(
     *,
     again: bool = False,
 ) -> Held:
-    """Read the left input and small right inputs into memory, unless partitions are needed.
+    """Read the judgments `left` and small runs into memory, unless partitions are needed.
 
     An input that cannot be read is returned as it is: evaluating it raises the error.
 

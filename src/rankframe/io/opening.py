@@ -1,4 +1,4 @@
-"""Open a frame, file, address or Python object as a lazy table under our column names."""
+"""Open a frame, file, address or Python object as a lazy table with rankframe's column names."""
 
 from __future__ import annotations
 
@@ -199,7 +199,9 @@ def open_source(source: Any, request: InputRequest) -> RawTable:
 
 
 def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.DataFrame:
-    """Read all rows of a side input; refuse an input that takes too much of the memory limit."""
+    """Read all rows of an input that must be in memory; refuse it if it takes too much of the
+    limit.
+    """
     if limit is None:
         return rows.collect()
     tables, size, bound = [rows.clear().collect()], 0, max(int(limit * _WHOLE), _SMALL)
@@ -215,7 +217,7 @@ def read_whole(rows: pl.LazyFrame, name: str, limit: int | None = None) -> pl.Da
 
 
 def order_run(run: InputTable, order: Order | None, ranks: Ranks = "renumbered") -> InputTable:
-    """Set the column that orders a run; refuse a run without such a column if it needs one."""
+    """Set the column that orders a run, by `order`; refuse a run that lacks this column."""
     schema = run.raw.collect_schema()
     if ranks == "kept" and order in ("rows", "score"):
         options = (Option("order", order), " and ", Option("ranks", "kept"))
@@ -277,7 +279,7 @@ def _numeric_columns(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
 
 
 def _has_subtopics(raw: pl.LazyFrame) -> bool:
-    """Return whether the iteration in judgments from TREC text is a subtopic.
+    """Return whether the second field (the iteration) of TREC judgments holds subtopics.
 
     Return True if there are several iterations and a document is judged in more than one of them:
     the document would otherwise be a duplicate.

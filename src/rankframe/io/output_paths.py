@@ -29,7 +29,7 @@ _WHOLE_NAME = 10_000  # characters of a path in a message
 
 
 def place(folder: Named) -> Path | Remote:
-    """Return the absolute place of a file or folder; links are followed."""
+    """Resolve the path or address of an output to an absolute place; links are followed."""
     try:
         text = os.fsdecode(folder)
         if DATABASE.match(text):
@@ -100,7 +100,7 @@ def refuse_taken(
 
 
 def _is_known(path: Path | Remote, files: Collection[str], *, inside: bool) -> bool:
-    """Return whether a path is one of these files or, if `inside`, a folder of these files only.
+    """Return whether a path is one of `files` or, if `inside`, a folder with such files only.
 
     A folder that has the name of one of these files is not known: its content could be anything.
     """
@@ -141,7 +141,7 @@ def _problem_of(path: Path, target: Named) -> str:
 
 
 def in_place(path: Path | Remote) -> bool:
-    """Return whether a place (a device, a pipe, an open file) is written to directly."""
+    """Return whether an output is written in place: it is a device, a pipe or an open file."""
     if isinstance(path, Remote):
         return False
     if descriptor(path) is not None:

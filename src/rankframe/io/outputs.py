@@ -103,7 +103,7 @@ def fresh_folder(
 
 
 def _send_folder(fresh: Path, target: Remote) -> None:
-    """Send results one by one, and their ledgers last."""
+    """Upload the files in `fresh`, one by one, to the address `target`; send ledgers last."""
     files = [
         path.relative_to(fresh).as_posix() for path in sorted(fresh.rglob("*")) if path.is_file()
     ]
@@ -167,7 +167,7 @@ def _restored(staging: Path) -> None:
 
 
 def _keep_others(target: Path, fresh: Path) -> None:
-    """Copy the other results of the old folder to the new one, as links if the disk has them."""
+    """Copy the other results in the folder `target` to `fresh`, as hard links if possible."""
     kept = [path for path in target.iterdir() if path.is_dir()] if target.is_dir() else []
     for path in kept:
         if not (fresh / path.name).exists():
@@ -183,7 +183,10 @@ def _linked(source: str, target: str) -> None:
 
 @contextmanager
 def _in_turn(folder: Path) -> Iterator[None]:
-    """Hold a lock on moves in this folder; the kernel releases the locks of dead processes."""
+    """Hold a lock on `folder` during the block, so that processes move files there in turn.
+
+    The kernel releases the locks of dead processes.
+    """
     opened = os.open(folder, os.O_RDONLY)
     try:
         ends = time.monotonic() + _PATIENCE
@@ -198,7 +201,7 @@ def _in_turn(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _by_its_name(staging: Path, place: Path | Remote) -> Iterator[None]:
-    """Replace the temporary path in errors by the path of the target."""
+    """In errors from the block, replace the temporary path `staging` by the target `place`."""
     try:
         yield
     except OutputError as error:
@@ -232,7 +235,7 @@ def put_file(fresh: Path, target: Path) -> None:
 
 
 def put_folder(fresh: Path, target: Path, aside: Path) -> None:
-    """Move a complete folder to its target; an old folder ends up at `fresh` or at `aside`.
+    """Move the complete folder `fresh` to `target`; move an old folder to `fresh` or to `aside`.
 
     If the file system cannot exchange both in one step, the old folder is only at `aside` for a
     moment: if the process is killed then, the next process puts the folder back (`restore`).
@@ -255,7 +258,7 @@ def put_folder(fresh: Path, target: Path, aside: Path) -> None:
 
 
 def restore(aside: Path, target: Path) -> None:
-    """Put back a folder that was set aside, if nothing replaced it."""
+    """Move a folder from `aside` back to `target`, if nothing has replaced it there."""
     if not target.exists():
         aside.rename(target)
 
@@ -337,7 +340,7 @@ def write_frame(frame: pl.DataFrame, target: Path, about: About | None = None) -
 
 
 def format_of(target: Path, *, any_table: bool = True) -> Format:
-    """Return the format of a target's ending: for any table, or for judgments and runs."""
+    """Return the format that a target's ending names; with `any_table`, it must hold any table."""
     form = by_ending(target)
     if form is None or (any_table and not form.any_table):
         raise OutputError(

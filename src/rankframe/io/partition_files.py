@@ -111,7 +111,7 @@ class HashedInput:
         return rows
 
     def all_duplicates(self) -> DuplicateError:
-        """Return the error of all duplicates in the input."""
+        """Return a `DuplicateError` that counts the duplicates of all partitions."""
         errors: list[DuplicateError] = []
         for number in range(self.partitions):
             try:
@@ -131,7 +131,7 @@ class HashedInput:
 
 
 def _read_in_steps(table: InputTable, limit: int) -> Iterator[pl.DataFrame]:
-    """Yield all rows of an input in tables of a share of `limit`.
+    """Yield all rows of an input in order, in tables of about `limit` bytes.
 
     Tables are large enough to be worth a file; while a table is written, the next one is read.
     """

@@ -84,7 +84,7 @@ def id_columns(names: Iterable[Any]) -> list[bool]:
 
 
 def ranking_by_query(source: Any, name: str) -> Any:
-    """Convert rankings in lists to a dict of lists by query; return anything else as it is.
+    """Convert rankings in lists to a dict from query to list; return any other object unchanged.
 
     A ranking of one query is a list of documents or of (document, score); one of several queries
     is a list of lists or a matrix. Queries without names are called 0, 1, ….
@@ -107,7 +107,7 @@ def ranking_by_query(source: Any, name: str) -> Any:
 
 
 def read_texts(values: Iterable[Any], name: str, column: str = "") -> pl.Series:
-    """Return ids as a column of text."""
+    """Return `values` as a column of strings, named `column`; refuse text that is no Unicode."""
     texts = list(values)
     if types_of(texts) != {str}:
         texts = list(map(str, texts))
@@ -151,7 +151,7 @@ def repeat(names: pl.Series, lengths: NDArray[np.int64]) -> pl.Series:
 
 
 def _read_dicts(source: Mapping[Any, Any], request: InputRequest) -> pl.DataFrame:
-    """Read {query: {document: number}}."""
+    """Read a dict {query: {document: number}} as a frame with a row for each document."""
     if None in source or any(None in docs for docs in source.values()):
         raise request.unreadable("None is not an id", "Give every query and document one")
     inner = list(source.values())
@@ -175,7 +175,7 @@ def _blocks(lists: Sequence[Iterable[Any]]) -> Iterator[list[Any]]:
 
 
 def _read_lists(source: Mapping[Any, Any], request: InputRequest) -> RawTable:
-    """Read {query: documents}: a run in the order of the lists, or judgments with grade 1."""
+    """Read a dict {query: documents}: a run in list order, or judgments with grade 1."""
     lists = list(source.values())
     if request.role != "qrels" and (sets := [docs for docs in lists if isinstance(docs, _SETS)]):
         problem = f"{len(sets):,} of its lists are sets, e.g. {shown(sets[0])}, which have no order"
@@ -208,7 +208,7 @@ def _as_ranked(frame: pl.DataFrame, request: InputRequest) -> RawTable:
 
 
 def _read_rows(rows: Sequence[Any], request: InputRequest) -> pl.DataFrame:
-    """Read [{column: value}, …]."""
+    """Read a list of rows, [{column: value}, …], as a frame."""
     if shape_of(rows[:_SAMPLE]) is not None:
         raise request.unreadable(
             "these are responses of a search engine",

@@ -68,7 +68,7 @@ class Attributes:
     shared_columns: Mapping[str, bool] = field(default_factory=dict)
 
     def look_up(self, queries: pl.Series) -> QueryAttributes:
-        """Look up the weights and slices of these queries."""
+        """Return the weight and the slices of each of these queries, in their order."""
         joined = queries.to_frame().join(
             self.frame.with_columns(_here=pl.lit(value=True)),
             on=QUERY,
@@ -98,7 +98,7 @@ class Attributes:
         return Attributes(self.frame)
 
     def name(self, way: int, number: int) -> tuple[str, str]:
-        """Return the attribute of a slice, and its value."""
+        """Return the attribute and the value of slice `number` in the `way`-th slicing."""
         by, names = self.slices[way]
         return by, names[number] if number < len(names) else _no_value(by)
 
@@ -180,7 +180,10 @@ def read_attributes(
 
 
 def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
-    """Read query_id and weight, each query once. `weight` is the name of the column."""
+    """Read the weights of queries, as query_id and weight; refuse a query that occurs twice.
+
+    `weight`: the name of the column of weights.
+    """
     schema = queries.raw.collect_schema()
     if weight not in schema:
         raise MissingColumnError("queries", "weight", list(schema), named=weight)
@@ -190,7 +193,7 @@ def read_weights(queries: InputTable, weight: str) -> pl.DataFrame:
 
 
 def _read_unique(queries: InputTable, rows: pl.LazyFrame) -> pl.DataFrame:
-    """Read rows of queries, each query once."""
+    """Read `rows`, selected from the frame of queries; refuse a query that occurs twice."""
     with queries.explained():
         frame = read_whole(rows, queries.name, queries.limit)
     check_rows(frame.lazy(), "queries", queries.name)
@@ -198,7 +201,7 @@ def _read_unique(queries: InputTable, rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _names_in_order(queries: InputTable, way: tuple[str, ...]) -> list[str]:
-    """Return the names of the slices of one way of slicing, ordered by value; null comes last."""
+    """Return the names of all slices by the attributes `way`, ordered by value; null comes last."""
     by = _JOIN.join(way)
     with queries.explained():
         values = queries.raw.select(way).unique().collect(engine="streaming")
@@ -285,7 +288,7 @@ def _check_options(
 
 
 def slicings(by: By | Sequence[By] | None) -> list[tuple[str, ...]]:
-    """Return the ways of slicing, each as the attributes that it combines.
+    """Parse the option `by` into a list of slicings, each a tuple of the attributes it combines.
 
     >>> slicings(["locale", ("locale", "device")])
     [('locale',), ('locale', 'device')]

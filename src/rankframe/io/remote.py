@@ -272,7 +272,7 @@ class Remote:
         return self.system.get_file_info(self.path).size
 
     def iterdir(self) -> Iterator[Remote]:
-        """Return the files and folders in the folder."""
+        """Yield the files and folders directly in this folder, sorted by name."""
         return (self / name for name in sorted(self._below(recursive=False)))
 
     def files(self) -> dict[str, int]:
@@ -296,7 +296,7 @@ class Remote:
             return file.read()
 
     def head(self, size: int) -> bytes:
-        """Read the beginning of the file."""
+        """Read the first `size` bytes of the file."""
         with self.system.open_input_file(self.path) as file:
             return file.read(size)
 
@@ -340,7 +340,7 @@ class Remote:
 
 
 def explained(place: str, error: BaseException) -> tuple[str, str]:
-    """Return the problem behind an error at an address, and advice."""
+    """Explain an error at the address `place`: return the problem and advice, as texts."""
     text = " ".join(str(error).split())
     searched = _NAMES.sub("", text)
     meanings = (

@@ -63,7 +63,7 @@ class KeptFolder:
 
 @contextmanager
 def room_for(folder: Path) -> Iterator[None]:
-    """Explain what to do if temporary files do not fit on the disk."""
+    """Turn an error of a full disk inside the block into an error that says what to do."""
     try:
         yield
     except RankframeError:
@@ -107,7 +107,7 @@ def lock(opened: int) -> bool | None:
 
 
 def sweep(parent: Path, start: str, restore: Callable[[Path], object] | None = None) -> None:
-    """Remove the folders of dead processes; `restore` is called with each before."""
+    """Remove the folders of dead processes in `parent`, after `restore` was called with each."""
     if fcntl is None:
         return
     pattern = re.compile(re.escape(start) + "[0-9a-f]{32}")
@@ -187,7 +187,7 @@ def _remove_surely(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, the lock file last: after a kill, the lock still marks the other files."""
+    """Remove a folder, its lock file last: after a kill, the lock still marks the other files."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)

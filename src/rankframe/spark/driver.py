@@ -151,7 +151,7 @@ def partitions_for(sides: Sequence[Input], row_bytes: Sequence[int]) -> int:
 def kept_answers(
     sides: Sequence[Input], work: Work, columns: Mapping[str, str], partitions: int
 ) -> Iterator[DataFrame]:
-    """Keep the answers of `map_partitions` on the cluster; drop them if the block raises."""
+    """Run `map_partitions`, and cache its result on the cluster; drop it if the block raises."""
     with spark_errors(), settings(sides[0].frame.sparkSession, SETTINGS):
         answers = map_partitions(sides, work, columns, partitions)
         answers.persist()
@@ -191,7 +191,7 @@ def map_partitions(
 
 
 def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    """Select the values per query from the rows of answers, and name their columns."""
+    """Select the values per query from the answers of executors, and name their columns."""
     numbers = [f"v{number}" for number in range(len(columns))]
     return answers.where(f"kind = {VALUES}").select(QUERY, *numbers).toDF(QUERY, *columns)
 
@@ -199,7 +199,7 @@ def select_values(answers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 def merged_sums(
     answers: DataFrame, partitions: int, last_round: object = None
 ) -> list[tuple[SumsKey, Any]]:
-    """Merge the sums of all partitions, in rounds on the cluster; raise the errors in answers.
+    """Merge the sums of all partitions, in rounds on the cluster; raise the errors of executors.
 
     `last_round`: what the last round needs to compute the intervals of slices: the metrics, the
     options of intervals, and the metrics whose replicates are kept for gaps.
@@ -222,7 +222,7 @@ def merged_sums(
 
 
 def read_answers(rows: Iterable[Any]) -> list[tuple[SumsKey, Any]]:
-    """Return the sums in answers, or raise the worst problem, with counts over the whole input."""
+    """Return the sums that executors sent, or raise their worst problem, with counts over all."""
     sums: list[tuple[SumsKey, Any]] = []
     problems: list[Problem] = []
     for row in rows:

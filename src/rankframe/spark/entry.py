@@ -221,7 +221,7 @@ def _open_train(source: Source, session: SparkSession, columns: Columns | None) 
 
 
 def _without_seen(run: Input, train: Input | None) -> Input:
-    """Return a run without documents that its queries interacted with in training."""
+    """Return the run without documents that its queries (users) have in `train`."""
     if train is None:
         option = Option("exclude_seen", value=True)
         raise OptionError(option, " needs ", Option("train", bare=True), ".")

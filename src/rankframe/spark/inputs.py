@@ -75,7 +75,7 @@ class Input:
 
     @cached_property
     def canonical(self) -> DataFrame:
-        """Select the used columns, under our names: ids as strings, numbers as doubles."""
+        """Select the used columns under rankframe's names: ids as strings, numbers as doubles."""
         columns = self.scanned.mapping
         return self.frame.selectExpr(*(f"{self._expression(name)} as {name}" for name in columns))
 

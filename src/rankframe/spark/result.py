@@ -61,7 +61,7 @@ class SparkResult:
         return self._result.caveats
 
     def count(self, item: str) -> float | None:
-        """Return an entry of the ledger."""
+        """Return the value of an item of the ledger; raise a KeyError if there is no such item."""
         return self._result.count(item)
 
     @property

@@ -1,4 +1,4 @@
-"""Run on executors: evaluate a partition, which has all rows of its queries, to values and sums.
+"""Evaluate partitions on Spark's executors: rows of whole queries to values and sums.
 
 A partition is evaluated by the code for one machine (`Evaluation.evaluate_partition`). An error in
 a partition is sent back as a row of the answer: Spark would retry a task that fails, and then
@@ -64,7 +64,7 @@ class SentSide(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Hold the answer for a partition: values that stay on the cluster, and sums that merge."""
+    """Hold what an executor computes for a partition: values that stay there, sums to merge."""
 
     values: pl.DataFrame | None
     sums: Iterable[tuple[SumsKey, Any]] = ()
@@ -188,7 +188,7 @@ def on_executors(
 def work_on_partition(
     payload: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Do the work of a task on one partition, and return its answer."""
+    """Unpickle a `Task`, do its work on the rows of one partition, and yield the answer."""
     task: Task = pickle.loads(payload)  # noqa: S301 (the driver sent it)
     frames = _split_sides(batches, task.sides)
     if not frames:
@@ -304,6 +304,6 @@ def merge_sums(
 
 
 def _needed_by_gaps(part: SliceSums, kept: Collection[int]) -> set[int]:
-    """Return the metrics whose replicates gaps need: those with enough queries in this slice."""
+    """Return which metrics in `kept` have enough queries in a slice to need replicates for gaps."""
     enough = {place for place, sums in enumerate(part.sums, part.first) if sums.queries >= SMALL}
     return enough & set(kept)

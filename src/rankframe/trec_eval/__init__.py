@@ -1,4 +1,5 @@
-"""Replace trec_eval: its measures, options and output lines, and a check against its output.
+"""Stand in for trec_eval: take its options, compute its measures, print its output lines.
 
-Runs the usual evaluation once, under trec_eval's conventions.
+The package can also check an existing output of trec_eval, line by line. It runs rankframe's
+evaluation once, under trec_eval's conventions.
 """

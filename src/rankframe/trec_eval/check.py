@@ -34,7 +34,7 @@ _ROUNDED_OTHERWISE = ("iprec_at_recall", "11pt_avg")
 
 @record
 class Check:
-    """Hold the comparison of two outputs."""
+    """Hold the lines in which an output of trec_eval and rankframe's differ, and counts."""
 
     # measure, query_id, theirs, ours (null: rankframe has no such line), in the order of the file
     different: pl.DataFrame
@@ -177,7 +177,7 @@ def compare_output(output: pl.DataFrame, result: TrecResult) -> Check:
 def _beside(
     rows: pl.DataFrame, line: Line, values: pl.DataFrame, summary: str | None
 ) -> pl.DataFrame:
-    """Join rankframe's printed values to the lines of one measure; null if it has no such line."""
+    """Add rankframe's printed values to the lines of one measure; null if it prints none."""
     computed = pl.lit(None, pl.String)
     place = rows[_PLACE]
     if line.measure.per_query and place.null_count() < len(place):

@@ -293,7 +293,6 @@ def _values(rows: pl.DataFrame, measures: Sequence[str], name: str) -> pl.DataFr
 
 
 def _count(preferences: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """Count the preferences of each group."""
     counts = preferences.group_by(GROUP_NUMBER).agg(**_COUNTS)
     groups = groups.select(QUERY, "query", GROUP_NUMBER)
     groups = groups.join(counts, on=GROUP_NUMBER, how="left", maintain_order="left")
@@ -405,12 +404,15 @@ def _in_partial(partial: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 
 def _limit(suffix: str) -> pl.Expr:
-    """Count the relevant documents of a group: the number of non-relevant documents that count."""
+    """Return an expression for the most non-relevant documents that count in a group.
+
+    That is the number of relevant documents in the group.
+    """
     return (_RELEVANT & _RETRIEVED if suffix else _RELEVANT).sum().cast(pl.Int64)
 
 
 def _kept(documents: pl.DataFrame, suffix: str) -> Flags:
-    """Return a flag for each document: whether it counts, if non-relevant ones are too many."""
+    """Flag the documents that count if a group has too many non-relevant ones (see `_limit`)."""
     many = _in_partial(_LEVEL == 0, _LOWEST)
     first = _in_partial(_limit("").over(GROUP_NUMBER), _limit(suffix).over(GROUP_NUMBER))
     rows = documents.with_columns(many.alias("many"), first.alias("limit"))

@@ -130,7 +130,7 @@ class _Request:
         return Line(label or self.label, self.measure, metrics, depth)
 
     def numbers(self, count: int | None = None) -> list[float]:
-        """Parse numbers separated by commas; refuse another number of them than `count`."""
+        """Parse numbers separated by commas; refuse any other number of them than `count`."""
         try:
             numbers = [float(part) for part in self.params.split(",")]
         except ValueError:
@@ -154,7 +154,7 @@ class _Request:
 
 
 def _one_a_number(measure: Measure, params: str) -> list[Line]:
-    """Make a line for each cutoff or point: -m P.5,10."""
+    """Make an output line for each cutoff or recall point of a measure, as in -m P.5,10."""
     request = _Request(measure, params)
     numbers: Sequence[float] = request.numbers() if params else measure.defaults
     if measure.takes == "cutoffs":

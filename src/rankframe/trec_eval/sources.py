@@ -80,7 +80,7 @@ def rename_documents(run: InputTable) -> InputTable:
 
 
 def _truncated(judgments: InputTable) -> InputTable:
-    """Cut off fractions of grades."""
+    """Return the judgments with fractions of grades cut off."""
     original = judgments.mapping[RELEVANCE]
     grade, kind = pl.col(original), judgments.raw.collect_schema()[original]
     if kind == pl.String:
@@ -113,7 +113,6 @@ def buffer_stream(source: Source) -> Source:
 
 
 def _is_pipe(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path is a named pipe."""
     try:
         return Path(path).is_fifo()
     except OSError:  # a name that is too long: opening it later raises the error

@@ -134,7 +134,7 @@ def _ten_thousandths(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @cache
 def _shares(end: str) -> pl.Series:
-    """Return the texts of 0, 0.0001, …, 1."""
+    """Return the texts of 0, 0.0001, …, 1 with four decimals, each followed by `end`."""
     return _written(np.arange(_ONE + 1) / _ONE) + end
 
 
@@ -161,5 +161,4 @@ def _relstrings(line: Line, values: pl.DataFrame) -> pl.Series:
 
 
 def _split(text: str) -> pl.Series:
-    """Split a text into its lines."""
     return pl.Series([text.removesuffix("\n")]).str.split("\n").explode()

@@ -249,7 +249,7 @@ class CurveMetrics:
         return [metric for place in zip(*self.columns.values(), strict=True) for metric in place]
 
     def points(self, result: Result, *, per_query: bool, sliced: bool) -> pl.DataFrame:
-        """Turn a result with these metrics into points, overall or for each slice or query."""
+        """Turn a result with this curve's metrics into points: overall, by slice or by query."""
         names = list(self.columns)
         if per_query:
             lists = (
@@ -277,7 +277,7 @@ class CurveMetrics:
 def metrics_of(
     kind: Kind, metric: MetricLike, ks: Iterable[int] | None, *, interpolated: bool
 ) -> CurveMetrics | None:
-    """Return the metrics that make the points of a curve; None for curves over score thresholds."""
+    """Return the metrics whose values are the points of a curve; None for curves over scores."""
     if interpolated:
         points = resolve([f"iprec(recall={recall})" for recall in _RECALLS])
         return CurveMetrics("recall", _RECALLS, {"precision": points})
@@ -352,7 +352,7 @@ class Curve(pl.DataFrame):
 
     @classmethod
     def from_points(cls, points: pl.DataFrame) -> Curve:
-        """Wrap points, without a copy."""
+        """Wrap a frame of points as a `Curve`, without a copy."""
         curve = cls.__new__(cls)
         curve._df = points._df
         return curve

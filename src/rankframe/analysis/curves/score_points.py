@@ -133,7 +133,7 @@ def roc(population: Population, curves: Ints) -> pl.DataFrame:
 
 
 def precision_recall(population: Population, curves: Ints, *, retrieved_only: bool) -> pl.DataFrame:
-    """Return the precision–recall points of curves; `curves` is as for `roc`.
+    """Return the points of precision–recall curves; `curves`: the curve number of each query.
 
     A curve without a relevant document has no points.
     """
@@ -154,7 +154,7 @@ def _add_up(of_queries: Ints, curves: Ints) -> Ints:
 
 
 def trace(population: Population, curves: Ints, traced: Ints) -> pl.DataFrame:
-    """Return the points of the curves with the numbers `traced`, one curve after the other.
+    """Return thresholds with true and false positives, for each curve in `traced`.
 
     `curves`: the curve number of each query. Each curve begins with a point at which no document
     is positive. Columns: the curve number, threshold, tp, fp.

@@ -294,7 +294,7 @@ def _about_fusion(
 
 @record
 class Recorded:
-    """Hold how a run was fused."""
+    """Hold how `rf.fuse` made a run: its method, norm, weights, depth and source runs."""
 
     # the name of the registered method, and the method as it was written, with parameters
     name: str
@@ -306,7 +306,7 @@ class Recorded:
     runs: Mapping[str, str]
 
     def parts(self, systems: Mapping[str, Source]) -> tuple[str, ...] | None:
-        """Find the fused runs among systems, in the order of weights; None if one is missing.
+        """Return the systems that were fused, in the order of weights; None if one is missing.
 
         A system matches a fused run if it has the same name, or was read from the same source.
         """

@@ -178,12 +178,12 @@ def bordafuse(stack: Stack) -> Floats:
 
 @_over_ranks(f"Σ w·points: {_BORDA}", "weighted_bordafuse", "wbordafuse")
 def w_bordafuse(stack: Stack, *, weights: Sequence[float]) -> Floats:
-    """Count points as Borda does, with a weight for each run."""
+    """Add up Borda points as `bordafuse` does, times a weight for each run."""
     return _add_points(stack, weights)
 
 
 def _add_up_ranks(stack: Stack, value: Callable[[int], float]) -> Floats:
-    """Add up the value of each rank."""
+    """Add up, for each document, the value of its rank in each run."""
     return stack.add_up(compute_distinct(value, run.ranks) for run in stack.runs)
 
 
@@ -318,7 +318,10 @@ def posfuse(stack: Stack, learned: Learned) -> Floats:
     limits={"window": Limits(0, 1e9, whole=True)},
 )
 def slidefuse(stack: Stack, learned: Learned, *, window: int) -> Floats:
-    """Average the shares of `posfuse` over a window of ranks on both sides, within the list."""
+    """Add up the share of judged queries with a relevant document near this rank of the run.
+
+    It is the share of `posfuse`, averaged over a window of ranks on both sides, within the list.
+    """
 
     def mean_chance(run: StackedRun, chances: Floats) -> Floats:
         rank, last_known = run.ranks.astype(np.int64), len(chances)
@@ -355,7 +358,7 @@ def _segment_chances(hits: Sequence[Hits], *, segments: int) -> Learned:
     limits={"segments": Limits(1, 100_000, whole=True)},
 )
 def probfuse(stack: Stack, learned: Learned, *, segments: int) -> Floats:
-    """Add up the mean precision of the document's segment in each run, divided by its number.
+    """Add up each run's mean precision in the document's segment, divided by the segment's number.
 
     Each list is cut into segments of equal length, numbered from 1. Lillis and others (2006).
     """
@@ -384,9 +387,9 @@ def _doubling(hits: Sequence[Hits]) -> Learned:
     scored=True,
 )
 def segfuse(stack: Stack, learned: Learned) -> Floats:
-    """Multiply the precision of a document's segment of ranks by 1 + score; segments double.
+    """Add up the precision of the document's segment of ranks in each run, times 1 + score.
 
-    Shokouhi (2007).
+    Each segment is twice as long as the one before. Shokouhi (2007).
     """
     return stack.add_up(
         _in_segment(precisions, _SEGMENTS, run.ranks) * (1.0 + run.scores)
@@ -409,7 +412,7 @@ def _odds(hits: Sequence[Hits]) -> Learned:
     learns=_odds,
 )
 def bayesfuse(stack: Stack, learned: Learned) -> Floats:
-    """Add up the log odds of relevance in each run, as if these were independent.
+    """Add up the log odds of relevance at the document's rank in each run, as if independent.
 
     Aslam and Montague (2001). Beyond rank 1000, as if the run lacked the document.
     """

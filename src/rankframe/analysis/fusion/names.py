@@ -42,7 +42,7 @@ def resolve(
     norm: str | None = None,
     weights: Weights | None = None,
 ) -> Method:
-    """Return a method with all its parameters, for runs with these names.
+    """Return a method, given by name or expression, with all its parameters, for runs by name.
 
     >>> method = resolve("rrf", ["bm25", "dense"])
     >>> method.definition.name, method.params
@@ -206,7 +206,7 @@ def define_method(expression: pl.Expr, name: str = "an expression") -> Definitio
 
 
 def _evaluate(expression: pl.Expr, columns: list[str], stack: Stack) -> Floats:
-    """Evaluate an expression for each document, over these columns of its rows."""
+    """Evaluate an expression over rows of the stacked frame, for each document of a stack."""
     rows = stack.frame(columns)
     try:
         # With sorted keys, polars sums each group in row order, whatever the number of threads.

@@ -22,7 +22,7 @@ NORMS: dict[str, Norm] = {}
 def norm(
     formula: str, *, scored: bool = True, absent: Callable[[Floats, Floats], Floats] | None = None
 ) -> Callable[[Callable[[StackedRun], Floats]], Callable[[StackedRun], Floats]]:
-    """Register a function as a norm."""
+    """Register a function as a norm of scores, under its own name and with its formula."""
 
     def register(listed: Callable[[StackedRun], Floats]) -> Callable[[StackedRun], Floats]:
         name = listed.__name__.removesuffix("_norm")

@@ -1,4 +1,4 @@
-"""Registry of fusion methods: `@registered` turns a function into a documented, named method.
+"""Register fusion methods: `@registered` turns a function into a documented, named method.
 
 A method declares its formula, synonyms and limits in the decorator, once. The name parser, the
 command line's reference, the documentation and the common tests read the declarations. A `Method`
@@ -33,7 +33,7 @@ Family = Literal["Scores", "Ranks", "Votes", "Trained on judgments"]
 
 
 class Limits(NamedTuple):
-    """Limit the values of a parameter."""
+    """Define the range of numbers that a parameter of a method accepts."""
 
     low: float
     high: float

@@ -86,7 +86,7 @@ def open_runs(
     columns: Columns | None = None,
     limit: int | None = None,
 ) -> dict[str, InputTable]:
-    """Open each run without reading its rows."""
+    """Open each run without reading its rows; return the inputs by name."""
     opened: dict[str, InputTable] = {}
     for name, source in runs.items():
         with naming_the_run(repr(name)):
@@ -103,7 +103,7 @@ def unscored(runs: Mapping[str, InputTable]) -> tuple[str, ...]:
 
 
 class LoadedRuns:
-    """Read all rows of runs, and find the rows of each query."""
+    """Read all rows of runs into memory, indexed by query, and stack them in blocks of queries."""
 
     def __init__(self, runs: Mapping[str, InputTable], policies: FusionPolicies) -> None:
         def read_run(name: str, run: InputTable, frame: pl.LazyFrame) -> QueryIndex:
@@ -132,11 +132,11 @@ class LoadedRuns:
         return int(self.lengths.sum())
 
     def partitions(self) -> Iterator[LoadedRuns]:
-        """Yield these runs as the only partition."""
+        """Yield these runs themselves, as the only partition."""
         yield self
 
     def blocks(self, numbers: Ints | None = None) -> list[Ints]:
-        """Split the queries (or those with these numbers) into blocks to be stacked together."""
+        """Split the queries (or those with these `numbers`) into blocks, to be stacked in turn."""
         if numbers is None:
             numbers = np.arange(len(self.queries))
         upto = np.cumsum(self.lengths[numbers])
@@ -145,7 +145,7 @@ class LoadedRuns:
         return [block for block in np.split(numbers, cuts) if len(block)]
 
     def stack(self, block: Ints) -> Stack:
-        """Return the stack of a block of queries."""
+        """Return a `Stack` of the documents that all runs have for the queries in `block`."""
         sides = [
             Side.from_index(ranking, numbers[block])
             for ranking, numbers in zip(self.rankings, self.numbers, strict=True)

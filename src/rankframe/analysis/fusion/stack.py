@@ -34,7 +34,7 @@ _ALL = np.iinfo(np.int64).max
 
 @record
 class Norm:
-    """Define a norm: name, formula and function."""
+    """Define a norm of scores: its name, formula and function."""
 
     name: str
     formula: str
@@ -55,7 +55,8 @@ class Norm:
 
 @record
 class StackedRun:
-    """Hold one run of a stack: its lists, and the rank and score of each document in it.
+    """Hold one run of a `Stack`: its lists, and the rank and score of each of the stack's
+    documents.
 
     Rows belong to the run and are ordered by rank; documents belong to the stack.
     """
@@ -187,7 +188,7 @@ class Stack:
         return as_text(taken(self.ids, self.heads))
 
     def taken(self, rows: AnyInts) -> pl.Series:
-        """Return the ids of the documents with these numbers."""
+        """Return the ids of the documents numbered `rows`."""
         return as_text(taken(self.ids, self.heads[rows]))
 
     @cached_property
@@ -257,7 +258,8 @@ class Stack:
         )
 
     def frame(self, columns: Collection[str]) -> pl.DataFrame:
-        """Return these columns of the stacked frame, and `_document`, the number of the document.
+        """Return `columns` of the stacked frame, and `_document`, the number of each row's
+        document.
 
         Rows are ordered by document, then by run.
         """

@@ -41,7 +41,7 @@ class Hits:
     queries: int
 
     def merge(self, other: Hits) -> Hits:
-        """Add the counts of other queries to the counts of these."""
+        """Return the sums of both counts, which must be of different queries."""
         table = pl.concat([self.table, other.table]).group_by("length", "rank").sum()
         return Hits(table, self.precision + other.precision, self.queries + other.queries)
 
@@ -83,7 +83,7 @@ class JudgedRun:
     table: pl.DataFrame
 
     def count(self, queries: pl.Series | None = None) -> Hits:
-        """Count the hits in all queries, or in these."""
+        """Return the `Hits` of the run in all queries, or only in `queries`."""
         table, hits, precision = self.table, pl.DataFrame(schema=HIT_SCHEMA), Exact()
         if queries is not None:
             table = table.filter(pl.col(QUERY).is_in(queries.implode()))

@@ -33,7 +33,7 @@ def draw_errors(
     *,
     higher: bool,
 ) -> Floats:
-    """Return the error of an out-of-fold average in every replicate; NaN in folds of one query.
+    """Return the error of an out-of-fold average in every replicate; NaN if a fold has one query.
 
     Args:
         options: for each option to choose from, its values in every query.

@@ -131,7 +131,8 @@ class Evaluator:
         number: int,
         queries: Ints,
     ) -> int:
-        """Add the ranks of a block's judged documents to the matches of each fusion.
+        """Rank the judged documents of a block of queries by each fusion, and add the ranks to
+        `matches`.
 
         Returns the number of rows of the block.
         """

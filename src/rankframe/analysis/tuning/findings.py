@@ -60,7 +60,7 @@ _OWN = {"run_rows": "rows", "run_queries": "queries", "queries_missing": "querie
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Hold the values of trials, runs and plain RRF over the same queries; make tables of them."""
+    """Make the tables of a tuning from the values of candidates, runs and plain RRF by query."""
 
     metric: Metric
     queries: pl.Series

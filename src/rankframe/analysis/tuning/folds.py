@@ -66,7 +66,7 @@ class Folds:
     complete: Flags
 
     def limit_to(self, values: Sequence[QueryValues]) -> Folds:
-        """Return folds in which queries with any undefined value are not complete."""
+        """Return these folds, with queries where any of `values` is undefined marked incomplete."""
         defined = (terms.defined for v in values for terms in (v.terms, *(v.without or ())))
         return replace(self, complete=np.logical_and.reduce([self.complete, *defined]))
 
@@ -105,11 +105,11 @@ class Folds:
         return [_ratio(*sides) for sides in (*rest, (above, below))]
 
     def average_in(self, fold: int, values: QueryValues) -> float:
-        """Return the average in a fold. An average over no query is NaN."""
+        """Return the average of `values` over the queries in one fold; NaN if it has none."""
         return _ratio(*_sums(values.terms, self._inside[fold]))
 
     def join(self, terms: Sequence[Terms]) -> Terms:
-        """Return terms that take each query's values from the terms of its fold."""
+        """Combine one `Terms` per fold into a single one: each query's values are from its fold."""
         queries = np.arange(len(self.numbers))
 
         def pick(sides: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -148,7 +148,7 @@ def goodness(average: float, *, higher: bool) -> float:
 
 
 def _sums(terms: Terms, rows: Flags) -> tuple[Exact, Exact]:
-    """Return Σ above and Σ below over those queries at these rows that are defined."""
+    """Return the sums of the numerators and denominators of the defined queries in `rows`."""
     rows = rows & terms.defined
     below = (
         Exact.from_integer(int(rows.sum())) if terms.below is None else exact_sum(terms.below[rows])

@@ -93,7 +93,9 @@ class Tuning(Outcome):
 
     @property
     def value(self) -> float | None:
-        """Return the average out of fold: the fusion for each query is chosen without it."""
+        """Return the metric's average out of fold: each query's fusion was chosen without the
+        query.
+        """
         return self.against["value"][0]
 
     @property
@@ -189,7 +191,7 @@ class Tuning(Outcome):
         return about_frame(frame, [self.metric.label], self.ledger, self.inputs)
 
     def parts(self, limit: int | None = None) -> list[Part]:
-        """Return the parts to display: the headline, candidates, runs, and the tests."""
+        """Return the tables and notes to display: headline, candidates, runs and tests."""
         headline = Note.from_headline(self.headline, "good" if self.improved else "")
         notes = [Note(text) for text in (*self.tests, *self.condensed, self.overview)]
         return [headline, self.table(limit), *warning_notes(self.caveats), *notes]

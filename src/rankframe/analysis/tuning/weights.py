@@ -48,7 +48,7 @@ def denominator_of(step: object) -> int:
 
 
 def simplex_size(runs: int, denominator: int) -> int:
-    """Return the number of points: the ways to divide `denominator` steps among runs.
+    """Return in how many ways `denominator` steps of weight can be divided among runs.
 
     >>> simplex_size(3, 10)
     66
@@ -57,7 +57,7 @@ def simplex_size(runs: int, denominator: int) -> int:
 
 
 def simplex(runs: int, denominator: int) -> Iterator[Point]:
-    """Yield every point, in ascending order of the first run's share.
+    """Yield every division of `denominator` steps among runs, by ascending share of the first run.
 
     >>> list(simplex(2, 2))
     [(0, 2), (1, 1), (2, 0)]
@@ -68,17 +68,17 @@ def simplex(runs: int, denominator: int) -> Iterator[Point]:
 
 
 def _between(bars: Sequence[int], places: int) -> Point:
-    """Return a point by stars and bars: each share is the number of places between two bars."""
+    """Return a division of weight by stars and bars: shares are the places between two bars."""
     return tuple(after - before - 1 for before, after in pairwise((-1, *bars, places)))
 
 
 def weights_of(point: Point, denominator: int) -> tuple[float, ...]:
-    """Return a point as weights, each rounded once."""
+    """Return the weights of a point: its whole numbers divided by `denominator`."""
     return tuple(part / denominator for part in point)
 
 
 def corners_and_centre(runs: int, denominator: int) -> Iterator[Point]:
-    """Yield the points with all weight on one run, then the point nearest to equal weights."""
+    """Yield the divisions with all weight on one run, then the one nearest to equal weights."""
     for run in range(runs):
         yield tuple(denominator if other == run else 0 for other in range(runs))
     each, rest = divmod(denominator, runs)
@@ -86,7 +86,7 @@ def corners_and_centre(runs: int, denominator: int) -> Iterator[Point]:
 
 
 def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
-    """Yield random points without end, each with the same probability; points may repeat."""
+    """Yield random divisions of weight among runs without end, all equally likely, with repeats."""
     places = denominator + runs - 1
     for draw in range(1 << 62):
         drawn = random_words(np.array([draw], np.uint64), places, seed)[0]
@@ -94,7 +94,7 @@ def random_points(runs: int, denominator: int, seed: int) -> Iterator[Point]:
 
 
 def neighbours(point: Point, step: int) -> Iterator[Point]:
-    """Yield the points that move `step` units, or all there are, from one run to another.
+    """Yield the divisions in which up to `step` units of weight move from one run to another.
 
     >>> list(neighbours((1, 3), 2))
     [(0, 4), (3, 1)]
@@ -109,7 +109,7 @@ def neighbours(point: Point, step: int) -> Iterator[Point]:
 
 
 def starting_points(runs: int, denominator: int, budget: int, seed: int) -> list[Point]:
-    """Return the starting points of every search: corners, centre and random points."""
+    """Return the divisions of weight at which every search starts: corners, centre, random ones."""
     count = min(max(int(budget * _DRAWN), runs + 1), simplex_size(runs, denominator))
     points = dict.fromkeys(corners_and_centre(runs, denominator))
     drawn = random_points(runs, denominator, seed)
@@ -119,7 +119,7 @@ def starting_points(runs: int, denominator: int, budget: int, seed: int) -> list
 
 
 def climb(points: Sequence[Point], denominator: int, budget: int) -> Climb:
-    """Search by hill climbing from the best of these points, halving the step, within the budget.
+    """Search for the best weights by hill climbing from `points`, halving the step each time.
 
     Of points with equal scores, the first one is the best.
     """
@@ -143,7 +143,7 @@ def climb_together(
     evaluate: Callable[[Sequence[Point]], None],
     score: Callable[[Name, Point], float],
 ) -> dict[Name, list[Point]]:
-    """Run searches side by side, so that their points are evaluated together; return their points.
+    """Run searches in parallel steps, to evaluate their points together; return each one's points.
 
     Args:
         climbs: the searches by name.

@@ -86,7 +86,7 @@ def first_line(head: bytes) -> str:
 
 
 def fields_of(head: bytes, separator: str) -> list[str]:
-    """Return the fields of the first line of a table, without white space around them."""
+    """Split the first line of a file at `separator` into stripped fields."""
     line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0]
     try:
         return [field.strip() for field in next(csv.reader([line], delimiter=separator), [])]
@@ -95,7 +95,7 @@ def fields_of(head: bytes, separator: str) -> list[str]:
 
 
 def is_row(fields: Sequence[str], user_names: Collection[str] = ()) -> bool:
-    """Return whether a first line cannot be a header.
+    """Return whether the first line of a file, split into `fields`, is data and not a header.
 
     Return True if the line has no known name and no name that the user gave, and either has digits
     in every field or has the fields of TREC text.
@@ -107,7 +107,7 @@ def is_row(fields: Sequence[str], user_names: Collection[str] = ()) -> bool:
 
 
 def is_named(fields: Sequence[str]) -> bool:
-    """Return whether a first line has a known name of a column."""
+    """Return whether any field of a file's first line is a known column name."""
     return any(plain_name(field) in _KNOWN for field in fields)
 
 
@@ -155,7 +155,7 @@ def _without_header(
 
 
 def _third(table: pl.LazyFrame, request: InputRequest) -> str:
-    """Return whether the third of three columns has ranks or grades; "" if that is unknown.
+    """Return the name of the third of three columns: rank or relevance; "" if that is unknown.
 
     The column has ranks if all queries have 1, 2, 3, …, in any order. Other numbers are grades in
     judgments; in a run they are ambiguous: a score (higher is better) or a distance.

@@ -61,7 +61,7 @@ _DEEPEST = 64
 
 
 def open_json(files: Files, request: InputRequest) -> RawTable:
-    """Open texts in JSON or JSON Lines, of any shape that the module describes."""
+    """Open files of JSON or JSON Lines: rows, responses, columns, or an object by query."""
     content = _Reader(request).read(files)
     if isinstance(content, Mapping):
         return open_python(content, request)
@@ -82,7 +82,10 @@ def responses_in(
 
 
 def open_json_lines(files: Files, names: Sequence[str]) -> pl.LazyFrame:
-    """Open texts with an object on each line. `names`: what errors call each text."""
+    """Return a lazy frame of files with an object on each line; refuse malformed lines.
+
+    `names`: what errors call each file.
+    """
     # scan_ndjson always expands patterns. Ids may change from number to text anywhere in a file.
     literal: Any = [globbing.escape(file) if isinstance(file, str) else file for file in files]
     frame = pl.scan_ndjson(literal, infer_schema_length=None)
@@ -98,7 +101,7 @@ def open_json_lines(files: Files, names: Sequence[str]) -> pl.LazyFrame:
 
 
 def refuse_lines(file: str, name: str) -> NoReturn:
-    """Refuse a text for lines that are no objects, or that have a name twice."""
+    """Raise the error for a file with a line that is no object, or that has a name twice."""
     open_json_lines([file], [name])
     raise UnreadableInputError(name, "its lines changed while they were read")
 
@@ -131,7 +134,7 @@ class _Reader:
     queries: Sequence[str] | None = None
 
     def read(self, files: Files) -> Found:
-        """Return a frame of the hits of responses, a dict by query, or any other table lazily."""
+        """Read `files`: return hits of responses as a frame, a dict by query, or a lazy table."""
         lines, more = _first_lines(files[0])
         if not lines or not lines[0].startswith(("{", "[")):
             return open_json_lines(files, self._names(files))
@@ -247,7 +250,10 @@ class _Reader:
         return read_responses(lines, shape, self.request.name, self.queries, inside=inside)
 
     def _shape_at(self, text: str, start: int) -> Shape | None:
-        """Return the shape of the elements of an array, if they are responses."""
+        """Return the shape of the responses in a JSON array; None if it holds no responses.
+
+        `start`: where the first element begins in `text`.
+        """
         decoder, values, blanks = json.JSONDecoder(), [], re.compile(r"[\s,]*")
         for _ in range(_SAMPLE):
             start = blanks.match(text, start).end()  # pyright: ignore[reportOptionalMemberAccess]
@@ -259,7 +265,7 @@ class _Reader:
         return shape_of(values, self.request.user_names)
 
     def _rows(self, text: str) -> pl.LazyFrame:
-        """Read an array of rows."""
+        """Read a JSON array of objects, each a row, as a lazy table."""
         name = self.request.name
         try:
             table = pl.read_json(text.encode(), infer_schema_length=None)
@@ -320,7 +326,7 @@ class _Reader:
 
 
 def refuse_document(file: str, request: InputRequest) -> None:
-    """Refuse a large text that is one JSON value: parsed, it takes several times its size."""
+    """Refuse a large file that is one JSON value: parsed, it takes several times its size."""
     lines, more = _first_lines(file)
     is_json = lines and lines[0].startswith(("{", "["))
     if is_json and not _are_lines(lines, list(map(_parsed, lines)), more=more):
@@ -402,7 +408,7 @@ def _merge(objects: Sequence[Mapping[str, Any]], request: InputRequest) -> Mappi
 
 
 def _quoted(column: str) -> pl.Expr:
-    """Return a column as JSON: encode a struct with this field, and strip the braces."""
+    """Return an expression for a column as JSON: encoded as a struct's field, without braces."""
     encoded = pl.struct(pl.col(column).alias("_")).struct.json_encode()
     return encoded.str.strip_prefix('{"_":').str.strip_suffix("}")
 
@@ -425,7 +431,7 @@ def _refuse_malformed(file: str | IO[bytes], name: str, error: str) -> None:
 
 
 def _refuse_repeated(file: str | IO[bytes], name: str, columns: Sequence[str]) -> None:
-    """Refuse lines with a repeated name, whose value is ambiguous.
+    """Refuse a file of JSON Lines if an object has a name twice, since its value is ambiguous.
 
     A quick text search finds lines that may have a name twice; only these lines are parsed.
     """

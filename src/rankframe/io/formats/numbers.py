@@ -27,9 +27,10 @@ _NUMBERS = (int, float, np.number)
 
 
 def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
-    """Return a whole number of up to 128 bits minus its float; 0 for any other number.
+    """Return an expression for the rounding error of whole numbers as floats: number − float.
 
-    A column of floats is returned as it is, as the rounding error itself.
+    Whole numbers may have up to 128 bits; the error of any other number is 0. A column of floats is
+    returned as it is, as the rounding error itself.
     """
     column = pl.col(source).str.strip_chars() if dtype == pl.String else pl.col(source)
     if dtype.is_float():
@@ -44,7 +45,7 @@ def beyond_float(source: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
-    """Restore scores that were whole numbers, with the digits that are lost in floats.
+    """Restore the scores of a run that were whole numbers, with the digits that floats had lost.
 
     Raises:
         OverflowError: only some scores are such numbers, or some are too large for 64 bits: no type
@@ -66,8 +67,9 @@ def whole_again(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def types_of(values: Iterable[Any]) -> set[type]:
-    """Return the types of values. (Counting takes half as long as a set if all types are equal.)"""
+    """Return the set of the types of `values`."""
     kinds = list(map(type, values))
+    # If all types are equal, counting takes half as long as building a set.
     first = set(kinds[:1])
     return first if first and kinds.count(kinds[0]) == len(kinds) else set(kinds)
 

@@ -88,7 +88,7 @@ def bare_name(path: str | os.PathLike[str]) -> str:
 
 
 def held_bytes(limit: int) -> int:
-    """Return how many bytes of text are held in memory under a memory limit."""
+    """Return how many bytes of text may be held in memory under a limit of `limit` bytes."""
     return max(int(limit * _HELD), _SMALL)
 
 
@@ -109,7 +109,7 @@ def _as_bytes(content: str | bytes) -> bytes:
 
 @contextmanager
 def opened(file: str | IO[bytes]) -> Iterator[IO[bytes]]:
-    """Open a file, decompressed as it is read; an open file is at its start again afterwards."""
+    """Yield a file opened for reading, decompressed as it is read; rewind a file that was open."""
     if not isinstance(file, str):
         yield file
         file.seek(0)
@@ -163,7 +163,7 @@ def unpacked(content: bytes, name: str) -> io.BytesIO:
 
 
 def scan_lines(file: str | IO[bytes]) -> pl.LazyFrame:
-    """Return the lines of a text that polars can decompress, with their numbers, from 0."""
+    """Return a lazy frame of the lines of a text file, with their numbers, from 0."""
     source = io.BytesIO(file.getvalue()) if isinstance(file, io.BytesIO) else file
     return pl.scan_lines(source, name=LINE, row_index_name=NUMBER, glob=False)
 
@@ -171,7 +171,7 @@ def scan_lines(file: str | IO[bytes]) -> pl.LazyFrame:
 def without_packing(
     files: Sequence[str], readable: Collection[str] = NATIVE
 ) -> list[str] | list[IO[bytes]]:
-    """Return files for a reader that decompresses the formats in `readable` itself.
+    """Decompress files into memory, unless the reader can decompress all of them (`readable`).
 
     Return the paths; or, if any file has another compression, the decompressed contents of all.
     """

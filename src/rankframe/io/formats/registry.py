@@ -31,8 +31,8 @@ from rankframe.io.remote import explained, is_address
 Files: TypeAlias = list[str] | list[IO[bytes]]
 
 _BATCH = 1 << 17  # rows: as many as polars reads at a time
-# Files may be held in memory if the limit is this many times their size; without a limit, this one
-# counts.
+# Files may be held in memory if the memory limit is `_PLENTY` times their size. Without a memory
+# limit, `_USUAL_LIMIT` is assumed.
 _PLENTY, _USUAL_LIMIT = 16, 8 << 30
 # The first line of a text file in a format has one of these characters.
 _MARKS = {"CSV": ",;", "JSON Lines": "{[", "JSON": "{["}
@@ -109,21 +109,24 @@ def recognise(path: str, beginning: Beginning, name: str) -> Format | None:
 
 
 def refuse_other(head: bytes, name: str) -> None:
-    """Refuse content that begins like something that cannot be read."""
+    """Refuse a file that begins like a format that cannot be read, such as a zip archive."""
     for sign, kind, advice in _LOOKS:
         if re.match(sign, head, re.DOTALL):
             raise UnreadableInputError(name, f"this looks like {kind}", advice)
 
 
 def readable() -> str:
-    """Return the formats that are read, for messages."""
+    """Return a text for messages that lists the formats that can be read."""
     *first, last = FORMATS
     called = ", ".join(format_.endings[0] for format_ in first)
     return f"{called}, and {last.name} ({', '.join(last.endings)})"
 
 
 def writable(*, any_table: bool) -> str:
-    """Return the endings that are written, for messages: for any table, or judgments and runs."""
+    """Return a text for messages that lists the endings of the formats that can be written.
+
+    `any_table`: only formats that hold any table, not just judgments and runs.
+    """
     able = (format_ for format_ in FORMATS if format_.any_table or not any_table)
     return ", ".join(ending for format_ in able for ending in format_.endings)
 
@@ -302,7 +305,7 @@ _PLAIN = (
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn errors of reading into an error that names the input."""
+    """Turn an error of reading inside the block into an error that names the input."""
     try:
         yield
     except READ_ERRORS as error:
@@ -332,7 +335,7 @@ def unreadable(name: str, error: BaseException) -> UnreadableInputError:
 
 
 def _bad_part(name: str) -> str | None:
-    """Return the first of several Parquet files that cannot be opened."""
+    """Return the first file that cannot be opened, of several Parquet files; None if all can."""
     pattern = str(Path(name) / "**/*.parquet") if Path(name).is_dir() else name
     files = sorted(globbing.glob(pattern, recursive=True))
     for file in files if len(files) > 1 else ():

@@ -198,7 +198,7 @@ def _is_value(value: Any) -> bool:
 
 
 def struct_of(leaves: Mapping[Path, pl.DataType]) -> pl.Struct:
-    """Return a struct type that has only these fields, at these paths."""
+    """Return a nested struct type with a field at each path in `leaves` (path → type)."""
     fields: dict[str, pl.DataType] = {}
     for name in dict.fromkeys(path[0] for path in leaves):
         inner = {path[1:]: kind for path, kind in leaves.items() if path[0] == name}
@@ -246,7 +246,7 @@ def read_responses(
     *,
     inside: Path | None = None,
 ) -> pl.DataFrame:
-    """Read the hits of responses.
+    """Decode responses of a search engine into a table with a row for each hit.
 
     Args:
         texts: JSON texts, in a column `_line`.
@@ -271,7 +271,7 @@ def read_responses(
 
 
 def _exploded(decoded: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
-    """Return a row for each hit, and one for a response without hits.
+    """Turn decoded responses into a row for each hit, and one for a response without hits.
 
     The column `_at` has the number of the response.
     """

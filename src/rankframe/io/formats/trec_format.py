@@ -90,7 +90,7 @@ def read_trec(
 def read_even(
     source: str | IO[bytes], role: Kind | None, *, whole: bool = False
 ) -> pl.DataFrame | None:
-    """Read a text whose fields have one separator; return None for any other text.
+    """Read TREC text with one blank or tab between all fields; return None for any other text.
 
     The result is also None if a line has a mistake.
     """
@@ -159,7 +159,7 @@ def _content(source: str | IO[bytes]) -> bytes | mmap.mmap | None:
 
 
 def _scan(source: str | IO[bytes]) -> pl.LazyFrame:
-    """Return the lines of a text with their numbers, from 0, without white space around."""
+    """Return a lazy frame of a text's lines, stripped, with their numbers, from 0."""
     return scan_lines(source).with_columns(pl.col(LINE).str.strip_chars("\ufeff \t\r\n\f\v"))
 
 
@@ -181,7 +181,7 @@ def _wrong_fields(role: Kind) -> pl.Expr:
 def read_lines(
     source: str | IO[bytes], role: Kind | None, *, whole: bool = False, exact: bool = False
 ) -> pl.DataFrame | None:
-    """Read lines with any white space between fields; return None if a line has a mistake.
+    """Read TREC text with any white space between fields; return None if a line has a mistake.
 
     A text without lines gives a frame without columns. `exact`: scores stay text.
     """
@@ -230,7 +230,7 @@ def _numbers(texts: T, role: Kind, *, whole: bool) -> T:
 def refuse_mistakes(
     source: str | IO[bytes], role: Kind | None, name: str, *, whole: bool = False
 ) -> NoReturn:
-    """Refuse a text that has lines with mistakes, or no lines; the error counts all such lines."""
+    """Raise the error for TREC text with malformed lines, which it counts, or without lines."""
     lines = _scan(source).filter(_no_comment(role), _FULL).with_columns(_UNIFORM)
     first = lines.select(LINE).head(1).collect(engine="streaming")
     if first.is_empty():
@@ -297,7 +297,7 @@ def write_trec(frame: pl.DataFrame, target: str | Path | IO[bytes], tag: str = "
 
 
 def is_comment(line: str) -> bool:
-    """Return whether a line is a comment."""
+    """Return whether a line of TREC text is a comment: # not followed by the fields of a line."""
     fields = line.split()
     return line.startswith("#") and (fields[0] == "#" or not _are_fields(fields))
 

@@ -77,7 +77,7 @@ def _from_pandas(source: Any, name: str) -> pl.DataFrame:
 
 
 def _scanned(source: pads.Dataset, name: str) -> pl.LazyFrame:
-    """Scan a dataset by batches whenever rows are needed."""
+    """Return a lazy frame that reads a pyarrow dataset in batches, anew in each pass."""
 
     def read(columns: list[str], _rows: int | None) -> Iterator[pl.DataFrame]:
         with _explained(name):
@@ -103,7 +103,10 @@ def _read_once(source: Any, request: InputRequest) -> pl.LazyFrame:
                 return _spooled(begun, reader, schema, request.name)
         table = pl.concat([*begun, pl.DataFrame(schema=schema)], rechunk=True)
     if table.is_empty() and _is(source, "pyarrow", "RecordBatchReader"):
-        advice = "A reader can be read once: if it was, make another, or pass a table"
+        advice = (
+            "A reader can be read only once. If this one has been read before, make a new one, or "
+            "pass a table"
+        )
         raise EmptyInputError(request.role or "input", request.name, advice)
     return table.lazy()
 
@@ -111,7 +114,7 @@ def _read_once(source: Any, request: InputRequest) -> pl.LazyFrame:
 def _spooled(
     begun: list[pl.DataFrame], reader: pa.RecordBatchReader, schema: pl.Schema, name: str
 ) -> pl.LazyFrame:
-    """Write a stream to a temporary file, a row group at a time."""
+    """Write a stream (the batches `begun`, then `reader`) to a temporary file, and scan it."""
 
     def read(_columns: list[str], _rows: int | None) -> Iterator[pl.DataFrame]:
         while begun:
@@ -141,7 +144,7 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Explain another library's failure in one sentence."""
+    """Turn another library's error inside the block into an error of one sentence."""
     try:
         yield
     except RankframeError:

@@ -90,7 +90,7 @@ def is_query(source: object) -> bool:
 
 
 def open_query(connection: Any, query: str, *, name: str) -> RawTable:
-    """Read the answer of an open connection to a query, or a table by its name.
+    """Read the result of a query, or a table by its name, from an open connection.
 
     `connection`: of DuckDB, ADBC, SQLAlchemy or any other DB-API library.
     """

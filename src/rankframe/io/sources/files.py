@@ -129,7 +129,7 @@ def _is_blank(buffer: io.BytesIO) -> bool:
 
 
 def trec_texts(source: object) -> Files | None:
-    """Return the files of a path, or a file in memory, if they are TREC text.
+    """Return the TREC files at a path, or a file in memory, as a list; None for other content.
 
     Returns None for any other content, and if it cannot be read.
     """
@@ -152,7 +152,7 @@ def trec_texts(source: object) -> Files | None:
 
 
 def files_at(path: str) -> list[str]:
-    """Return the file with this name, or else the files that match it as a pattern."""
+    """Return the file at `path`, or else the files that match it as a glob pattern."""
     return [path] if Path(path).exists() else sorted(globbing.glob(path, recursive=True))
 
 

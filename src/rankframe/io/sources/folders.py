@@ -225,7 +225,7 @@ def open_iceberg(metadata: str, name: str) -> pl.LazyFrame:
 
 @contextmanager
 def _opened_as(kind: str, name: str) -> Iterator[None]:
-    """Turn an error inside the block into one that says why a folder is no table of this kind."""
+    """Turn an error inside the block into an error that the folder is no table of this kind."""
     try:
         yield
     except ImportError as error:
@@ -236,7 +236,7 @@ def _opened_as(kind: str, name: str) -> Iterator[None]:
 
 
 def _latest(files: list[str]) -> str:
-    """Return the file with the highest number: 00012-….metadata.json, or v12.metadata.json.
+    """Return the newest metadata file of an Iceberg table: the one with the highest number.
 
     >>> _latest(["metadata/v9.metadata.json", "metadata/v10.metadata.json"])
     'metadata/v10.metadata.json'

@@ -74,7 +74,7 @@ def spooled(
     request: InputRequest,
     folder: KeptFolder | None = None,
 ) -> RawTable | None:
-    """Read the texts of files as one table; return None if they cannot be read by blocks.
+    """Write the texts of files to Parquet by blocks, and scan these; None if that is not possible.
 
     `names`: what messages call the files. `folder`: the temporary folder with the files, if any.
     """
@@ -222,7 +222,10 @@ def _blocks(file: str, name: str, limit: int, *, quotes: bool) -> Iterator[bytes
 
 
 def _last_line(text: bytes, *, quotes: bool) -> int:
-    """Return the end of the last line; with `quotes`, line ends inside quotation marks are text."""
+    """Return the offset after the last complete line; 0 if there is none.
+
+    With `quotes`, line ends inside quotation marks are text.
+    """
     end = text.rfind(b"\n") + 1
     if not quotes or not text.count(b'"', 0, end) % 2:
         return end
@@ -233,7 +236,7 @@ def _last_line(text: bytes, *, quotes: bool) -> int:
 
 
 def _text_bytes(file: IO[bytes], room: int) -> int:
-    """Return how many bytes of text a file has; counting stops beyond `room`."""
+    """Return how many bytes a file has when decompressed; counting stops beyond `room`."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     packing = packing_of(file.read(4))
@@ -256,7 +259,7 @@ def _text_bytes(file: IO[bytes], room: int) -> int:
 
 
 def _trec_reader(role: Kind | None, refuse: Callable[[], NoReturn]) -> ReadBlock:
-    """Return the reader of TREC text; `refuse` raises the error for a mistake in the text."""
+    """Return a function that reads blocks of TREC text and calls `refuse` on a malformed line."""
 
     def read(block: bytes, types: Types | None) -> pl.DataFrame:
         nonlocal role
@@ -274,7 +277,7 @@ def _trec_reader(role: Kind | None, refuse: Callable[[], NoReturn]) -> ReadBlock
 
 
 def _table_reader(open_block: Callable[[bytes], RawTable], first: bytes) -> ReadBlock | None:
-    """Return the reader of CSV or TSV; None unless the first line is a header of names."""
+    """Return a function that reads blocks of CSV or TSV; None if the text has no header."""
     end = first.find(b"\n") + 1
     if not end or first.count(b'"', 0, end) % 2:
         return None
@@ -295,7 +298,7 @@ def _table_reader(open_block: Callable[[bytes], RawTable], first: bytes) -> Read
 def _json_reader(
     open_block: Callable[[bytes], RawTable], first: bytes, refuse: Callable[[], NoReturn]
 ) -> ReadBlock | None:
-    """Return the reader of JSON Lines; None unless polars reads each line as a row.
+    """Return a function that reads blocks of JSON Lines; None unless each line is a row.
 
     `refuse` raises the error for a malformed line.
     """

@@ -51,7 +51,7 @@ class Look(TypedDict, total=False):
 
 @record
 class Canvas:
-    """Hold the look of one chart."""
+    """Hold the look of a chart (title, size, theme), and build charts with it."""
 
     title: str | None = None
     width: int | None = None
@@ -97,7 +97,7 @@ class Canvas:
         return usual if self.height is None else self.height
 
     def sized(self, chart: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
-        """Set the size of a chart: the user's choice, else this size."""
+        """Set the size of a chart: the user's choice, or else `width` and `height`."""
         return chart.properties(width=self.wide(width), height=self.high(height))
 
     def panels(

@@ -88,7 +88,7 @@ class ChartSource:
 
     @property
     def ks(self) -> range:
-        """Return all cutoffs."""
+        """Return the cutoffs 1, 2, …, `k`."""
         return range(1, self.k + 1)
 
     @property
@@ -97,26 +97,26 @@ class ChartSource:
         return list(self.metrics) or [self.metric]
 
     def curves(self, kind: Kind, **options: Any) -> dict[str, pl.DataFrame]:
-        """Compute a curve of this kind for each run, by name."""
+        """Compute the curve `kind` for each run; return the points by name of the run."""
         return self._of_each_run(curve, kind, **options)
 
     def evaluated(self, metrics: str | Sequence[str], **options: Any) -> dict[str, Result]:
-        """Evaluate each run."""
+        """Evaluate each run with `metrics`; return the results by name."""
         return self._of_each_run(evaluate, metrics, **options)
 
     def sliced(self, metrics: Sequence[str]) -> dict[str, Result]:
-        """Evaluate each run with slices."""
+        """Evaluate each run by slices of queries; return the results by name."""
         if not self.by or self.queries is None:
             needed = (Option("queries"), " (a table of queries) and ", Option("by"))
             raise OptionError("slices need ", *needed, " (an attribute).")
         return self.evaluated(metrics, by=self.by, queries=self.queries)
 
     def difference(self) -> Diff:
-        """Compute what changed from the first run to the second."""
+        """Return the `Diff` from the first run to the second."""
         return self._call(diff, self.qrels, *self.runs.values(), self.metric)
 
     def tuned(self) -> Tuning:
-        """Tune the weights of two runs."""
+        """Tune the weights of a fusion of the two runs; return the `Tuning`."""
         return self._call(tune, self.qrels, self.runs, "wsum", self.metric)
 
     def compared(self, *, pairs: bool = False) -> Comparison:
@@ -133,7 +133,7 @@ class ChartSource:
         return self._of_each_run(judge, policies=JudgedOptions.__annotations__)
 
     def queries_judged(self) -> int:
-        """Count the queries that are evaluated."""
+        """Count the judged queries over which the run is averaged."""
         (result,) = self.evaluated("num_relevant", ci=None).values()  # of every judged query
         return result.per_query.height
 

@@ -283,7 +283,7 @@ def _ranked(lists: Mapping[str, list[Any]], rel: float | None = None) -> list[di
 
 
 def _relevant(grades: list[Any], rel: float | None) -> list[int]:
-    """Return the ranks of relevant documents."""
+    """Return the ranks of the relevant documents in a list of grades."""
     return [
         rank
         for rank, grade in enumerate(grades, start=1)

@@ -38,7 +38,7 @@ _offline: Any = _Lazy(lambda: import_module("rankframe.present.charts.offline_ch
 
 
 def chart_of(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Return a chart whose data are these rows, stored inside the chart."""
+    """Return a chart that contains `rows` as its data."""
     return _offline.OfflineChart(alt.Data(values=list(rows)))
 
 
@@ -48,7 +48,7 @@ def layered(*charts: Any) -> Any:
 
 
 def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any:
-    """Return the chart with this vocabulary's words for queries and documents in its texts."""
+    """Replace "query" and "document" in the texts of a chart by the words of the vocabulary."""
     return _offline.in_words(chart, vocabulary, titled=titled)
 
 
@@ -73,17 +73,17 @@ def named(frames: Mapping[str, pl.DataFrame], columns: Sequence[str]) -> list[di
 
 
 def across(field: str, title: str | None = None, **options: Any) -> Any:
-    """Place a field from left to right; see `_position` for the options."""
+    """Encode a field as the horizontal position; see `_position` for the options."""
     return alt.X(field, title=title, **_position(options))
 
 
 def up(field: str, title: str | None = None, **options: Any) -> Any:
-    """Place a field from bottom to top; see `_position` for the options."""
+    """Encode a field as the vertical position; see `_position` for the options."""
     return alt.Y(field, title=title, **_position(options))
 
 
 def _position(options: dict[str, Any]) -> dict[str, Any]:
-    """Sort the options of a position into its own options, and options of its scale and axis."""
+    """Split the options of a position into its own options, and those of its scale and axis."""
     parts = {name: options.pop(name) for name in ("sort", "aggregate", "bin", "axis")
              if name in options}  # fmt: skip
     if "scale" in options:

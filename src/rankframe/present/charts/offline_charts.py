@@ -81,19 +81,19 @@ class _Offline:
 
 
 class OfflineChart(_Offline, altair.Chart):
-    """Draw one picture, without a network."""
+    """Make altair's single charts work without a network."""
 
 
 class OfflineLayerChart(_Offline, altair.LayerChart):
-    """Draw pictures on top of each other, without a network."""
+    """Make altair's charts with layers work without a network."""
 
 
 class OfflineFacetChart(_Offline, altair.FacetChart):
-    """Draw the same picture of several parts, without a network."""
+    """Make altair's charts with several panels work without a network."""
 
 
 def in_words(chart: Any, vocabulary: Vocabulary, *, titled: bool = False) -> Any:
-    """Return the chart with this vocabulary's words for queries and documents in its texts.
+    """Replace "query" and "document" in the texts of a chart by the words of the vocabulary.
 
     The titles of axes and legends are replaced when the chart is drawn.
 

@@ -191,7 +191,7 @@ def differences(change: Diff, names: tuple[str, str] | None = None, **look: Unpa
 
 
 def _outcomes(texts: Sequence[str]) -> dict[str, str]:
-    """Return the colours of better, worse and equal, keyed by these texts."""
+    """Map the texts for better, worse and equal to their colours."""
     return dict(zip(texts, (BETTER, WORSE, SAME), strict=True))
 
 

@@ -177,7 +177,7 @@ def _slice_cells(
 def _coloured(
     row: Mapping[str, Any], columns: Mapping[str, str], on: Canvas, strongest: float
 ) -> dict[str, Any]:
-    """Return the cell of a row, with its texts and colours."""
+    """Return the cell of a slice in the heat map: its texts, and its colours by `share`."""
     share, value = row["share"] or 0.0, row["value"]
     fill = mixed(on.ground.neutral, BETTER if share > 0 else WORSE, abs(share) / strongest * 0.85)
     return {

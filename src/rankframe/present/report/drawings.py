@@ -47,7 +47,7 @@ _BY_RANK = "rank"  # the norm for runs without scores
 
 @record
 class Rows:
-    """Hold judgments and runs, for all queries or for a sample."""
+    """Hold the judgments and runs that charts are drawn of, for all queries or for a sample."""
 
     qrels: InputTable
     runs: Mapping[str, InputTable]
@@ -64,11 +64,11 @@ class Rows:
         return f"a sample of {len(self.sample):,} of {self.queries:,} queries"
 
     def described(self, caption: str) -> str:
-        """Return the caption of a chart of these rows, with a note on the sample."""
+        """Return `caption`, followed by a note if the chart shows a sample of the queries."""
         return f"{caption} ({self.note})" if self.note else caption
 
     def read(self, queries: pl.Series) -> list[InputTable]:
-        """Read the rows of these queries: a table of judgments, then a table for each run."""
+        """Read the rows of `queries` into memory: a table of judgments, then one for each run."""
         tables = []
         for table in (self.qrels, *self.runs.values()):
             with reading(table.name):
@@ -78,7 +78,7 @@ class Rows:
         return tables
 
     def only(self, queries: pl.Series | None) -> Rows:
-        """Return these queries' rows, in memory; with None, the lazy rows of all queries."""
+        """Return the rows of `queries`, read into memory; with None, all rows as they are."""
         if queries is None:
             return self
         qrels, *runs = self.read(queries)
@@ -97,7 +97,10 @@ class Rows:
 def draw_charts(
     rows: Rows, found: Comparison, moved: Mapping[str, Moved], intervals: Intervals
 ) -> dict[str, Any]:
-    """Draw the charts: curves from these rows, all other charts from the comparison."""
+    """Draw a report's charts: curves and heat map from `rows`, changes by query from `moved`.
+
+    All other charts are drawn from the comparison `found`.
+    """
     first, drawn = found.metrics[0], {}
     label = first.label
     source = ChartSource(rows.qrels, rows.runs, policies=vars(rows.policies))
@@ -138,7 +141,7 @@ def unchecked() -> Any:
 
 
 def charts(drawings: Mapping[str, Any]) -> str:
-    """Render the charts that belong to no other section."""
+    """Render the section of charts: all of `drawings` except that of slices."""
     shown = [
         html.figure(svg(drawn, f"chart{index}"), what)
         for index, (what, drawn) in enumerate(drawings.items())
@@ -185,7 +188,7 @@ class Fused:
 
     @property
     def method(self) -> str:
-        """Return the method to draw: the fusion's own if it has weights, else a weighted sum."""
+        """Return the method whose weights are drawn: the fusion's own, else a weighted sum."""
         return self.how.name if METHODS[self.how.name].weighted else "wsum"
 
     def norm(self, runs: Mapping[str, InputTable]) -> str:

@@ -70,7 +70,10 @@ def _cell(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
 
 
 def _content(cell: Cell) -> str:
-    """Render a cell. The tone colours the mark or, without a mark, the text; detail is below."""
+    """Render the content of a table cell as HTML: its text, its mark, and the detail below them.
+
+    The tone colours the mark or, without a mark, the text.
+    """
     style = CLASSES.get(cell.tone, "")
     content = text(cell.text)
     if cell.bold:

@@ -39,7 +39,7 @@ class Moved:
 
 @record
 class Material:
-    """Hold everything that a report shows."""
+    """Hold everything that a report shows: results, charts, changes, verdicts, provenance."""
 
     found: Comparison
     # charts by their captions
@@ -71,12 +71,12 @@ class Material:
 
 
 def of_all_queries(frame: pl.DataFrame, **values: Any) -> pl.DataFrame:
-    """Return the rows about all queries that have these values."""
+    """Return the rows about all queries, not slices, whose columns equal `values`."""
     return frame.filter(pl.col("by").is_null(), **values)
 
 
 def of_slices(frame: pl.DataFrame, **values: Any) -> pl.DataFrame:
-    """Return the rows about slices that have these values."""
+    """Return the rows about slices of queries whose columns equal `values`."""
     return frame.filter(pl.col("by").is_not_null(), **values)
 
 
@@ -140,7 +140,7 @@ def _bytes(size: int) -> str:
 
 
 def rows_of(found: Comparison, system: str, item: str) -> int | None:
-    """Return a count in the ledger of a system."""
+    """Return the count `item` in the ledger of a system; None if the ledger lacks it."""
     counted = found.ledger.filter(pl.col("system") == system, pl.col("item") == item)["value"]
     return None if counted.is_empty() or counted[0] is None else int(counted[0])
 

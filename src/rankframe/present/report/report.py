@@ -314,7 +314,7 @@ def _rows(tables: Held, rows: Rows, found: Comparison, moved_queries: Sequence[p
 def _movers(
     found: Comparison, base: str, described: Described
 ) -> tuple[dict[str, pl.DataFrame], dict[str, tuple[pl.DataFrame, pl.DataFrame]]]:
-    """Return values of the baseline and the best systems, and the queries that changed most."""
+    """Return, for each of the best systems, values by query beside the baseline's, and movers."""
     best = [name for name in model.order_systems(found) if name != base][:_MOST_CHANGES]
     values = {
         name: diff.side_by_side(

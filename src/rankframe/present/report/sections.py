@@ -84,7 +84,7 @@ def sampled(queries: pl.Series, limit: int) -> pl.Series:
 
 
 def _of_system(moved: Moved, base: str, name: str, weight: str | None) -> list[str]:
-    """Render the queries that got worse and, folded below them, the queries that got better."""
+    """Render the queries that got worse in a system and, folded below, those that got better."""
     by = "" if weight is None else f" by change × {weight}"
     worse, better = (
         [_mover(row, change, base, name, weight) for row in change.movers.to_dicts()]
@@ -179,7 +179,7 @@ def details(found: Comparison) -> str:
 
 
 def slices(found: Comparison, drawings: Mapping[str, Any]) -> str:
-    """Render every comparison by slice; for a single system, its values."""
+    """Render the section on slices: every comparison or, for a single system, its values."""
     label, drawn = found.metrics[0].label, drawings.get("slices")
     picture = (
         ""

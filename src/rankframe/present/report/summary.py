@@ -237,7 +237,7 @@ def caveats(found: Comparison) -> list[str]:
 
 
 def _judged(rows: Sequence[Row], metric: Metric, lacks: Sequence[Lack]) -> list[str]:
-    """List systems with few judged results."""
+    """Return a sentence for each system with a low judged share."""
     # In the average of judged shares, a query that is missing from a run has a share of 0.
     answered = {lack.system: 1 - lack.queries / lack.judged for lack in lacks}
     shares = {row["system"]: row["judged"] / answered.get(row["system"], 1.0)
@@ -327,7 +327,7 @@ def _by_others(found: Comparison, row: Row, mark: Mark) -> list[str]:
 
 
 def _mark(row: Row, metric: Metric) -> Mark:
-    """Return whether a system is significantly better or worse."""
+    """Return "up" or "down" if a system is significantly better or worse, else "same"."""
     if not row["significant"] or not row["difference"]:
         return "same"
     return "up" if (row["difference"] > 0) == metric.higher_is_better else "down"
@@ -342,6 +342,6 @@ def _slice(row: Row) -> str:
 
 
 def _first(named: Sequence[str]) -> str:
-    """List the first few names, with the number of the others."""
+    """Join the first few of `named`, and add how many others there are."""
     more = len(named) - _MOST_NAMED
     return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
