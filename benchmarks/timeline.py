@@ -63,7 +63,7 @@ def _ran(pid: int) -> dict[str, int]:
 
 def main() -> None:
     """Run one evaluation and print its timeline."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("qrels")
     parser.add_argument("run")
     parser.add_argument("--metrics", nargs="+",
