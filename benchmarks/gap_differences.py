@@ -190,12 +190,15 @@ def simulate(experiments: int, processes: int) -> str:
                 tables.append(as_table(study, made))
             print(f"{correlation}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
     title = "Differences of gaps between many slices"
-    shows = "Percent of 95% intervals that contain the true difference of two ranges; normal errors"
+    shows = (
+        "Percent of 95% intervals that contain the true difference of two ranges. The averages of "
+        "slices have normal errors, which correlate by"
+    )
     for correlation in (0.5, 0.95):
         study = Study(
             lambda *_: {},
             title,
-            f"{shows} that correlate by {correlation:g}",
+            f"{shows} {correlation:g} between the two systems",
             lambda s, _: s < 0.93,
         )
         tables.append(as_table(study, normal(experiments, correlation)))

@@ -68,10 +68,10 @@ def test_ids_of_another_form_are_shown(search: tuple[pl.DataFrame, pl.DataFrame]
     )
     found = rf.compare(qrels, {"a": run, "b": prefixed}, "ndcg@10", ci=None)
     (text,) = (caveat.text for caveat in found.caveats if caveat.code == "judged_differ")
-    unjudged, judged = text.split("Not judged are, e.g., ")[1].split("; judged are ")
+    unjudged, judged = text.split("Documents without a judgment: ")[1].split("; with one: ")
     assert "'shop:d" in unjudged
     assert "shop:" not in judged
-    assert "Not judged are, e.g., 'shop:d" in str(
+    assert "Documents without a judgment: 'shop:d" in str(
         rf.evaluate(
             qrels, run.with_columns(doc_id="shop:" + pl.col("doc_id")), no_overlap="zero"
         ).caveats

@@ -433,7 +433,7 @@ def _choose(values: pl.Expr, plain: pl.Expr, number: str, grade: float) -> pl.Ex
 
 
 def _lowest(grade: float) -> pl.Expr:
-    """Return an expression: `grade` for a query's last n documents, n chosen for least `low`."""
+    """Return an expression that gives `grade` to a query's last n unjudged documents, else 0."""
     return _choose(-pl.col("low"), -pl.col("plain"), "last", grade).alias(LEAST)
 
 

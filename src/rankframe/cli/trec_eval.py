@@ -37,7 +37,7 @@ class TrecCommand(PlainCommand):
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; errors end with trec_eval's codes, or with 2 in a check."""
+        """Run the command; an error ends with trec_eval's exit code or, with `--check`, with 2."""
         try:
             return super().invoke(ctx)
         except RankframeError as error:

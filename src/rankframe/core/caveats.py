@@ -82,8 +82,8 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "stored_worst_first": CaveatInfo(
         0.9,
-        "the share of rows with a better score than the row before, of the same query; of ranks, "
-        "if the run has no scores. Runs with both are not examined",
+        "the share of rows whose score is better than that of the row before, of the same query. "
+        "If there are only ranks, they take the place of scores. Runs with both are not examined",
         "the run seems to be stored worst first: in {value:.0%} of the rows, {column!r} {moves} "
         "from the row before, but ranked lists are usually stored best first. If {good} numbers "
         "are better, the column is a {other}: rename it, or pass {option}",
@@ -111,9 +111,9 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "judgments_of_others": CaveatInfo(
         0.45,
-        "the number of relevant documents that the top 10 would have with the judgments of another "
-        "query, divided by that number plus the number with the judgments of their own query (in a "
-        "sample of 32 queries, if lists differ between queries)",
+        "other / (other + own): the number of relevant documents in the top 10 by the judgments of "
+        "another query, and of the same query. Measured in a sample of 32 queries, if lists differ "
+        "between queries",
         "in a sample of {queries} queries, the top 10 have {own} relevant documents. With the "
         "judgments of another query, they would have about {other:.0f}. Are the query ids right?",
         "Were judgments and run made from the same file of queries, with the same ids? A ranking "
@@ -142,8 +142,9 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
         "compared systems",
         "in {value:.1%} of the queries, {metric} is undefined for some, but not all, of the "
         "systems. These queries are left out for all systems",
-        "See `undefined` in the table. A system that finds nothing for some queries may look no "
-        "worse on the other queries. Also compare a metric that is defined for every query.",
+        "See `undefined` in the table. If a system finds nothing for some queries, these "
+        "queries are left out, and its failure does not show in the value. Also compare a metric "
+        "that is defined for every query.",
     ),
     "few_queries": CaveatInfo(
         0,
@@ -162,12 +163,12 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     "test_contradicts_interval": CaveatInfo(
         0,
         "the number of significant differences whose interval contains 0",
-        "significant by the {test} test although their interval contains 0: {value:,.0f} of the "
-        "differences, such as {metric} of {system} against {baseline}. The interval is of the "
+        "{value:,.0f} of the differences, such as {metric} of {system} against {baseline}, are "
+        "significant by the {test} test although their interval contains 0. The interval is of the "
         "difference of the means, and the test's hypothesis is {hypothesis}",
         "Do not call such a difference an improvement of the mean, which the interval describes. "
-        "The test has another hypothesis, which the output names, or other assumptions than the "
-        'interval (possible with `ci="t"`).',
+        'The test has another hypothesis, which the output names, or (with `ci="t"`) other '
+        "assumptions than the interval.",
     ),
     "too_few_permutations": CaveatInfo(
         MOST_PERMUTATIONS,

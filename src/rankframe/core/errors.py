@@ -114,6 +114,11 @@ class MalformedLineError(RankframeError):
         self.problem, self.count = problem, count
 
 
+def _use_of(column: str) -> str:
+    """Return what a column is used for, to follow "to": "use as query_id", "slice by"."""
+    return "slice by" if column == "by" else f"use as {column}"
+
+
 class MissingColumnError(RankframeError):
     """Raised if an input lacks a required column.
 
@@ -129,7 +134,7 @@ class MissingColumnError(RankframeError):
         named: str | None = None,
         shared: bool = False,
     ) -> None:
-        what = f"column {named!r} to use as {column}" if named else f"{column} column"
+        what = f"column {named!r} to {_use_of(column)}" if named else f"{column} column"
         near = did_you_mean(named or column, columns)
         naming: tuple[Part, ...] = ("Name it: ", _of_side(role, column, "your_column"))
         if column == "relevance" and not named:
@@ -150,7 +155,7 @@ class MissingColumnError(RankframeError):
     ) -> MissingColumnError:
         """Return the error for a column that no input has; `sides`: columns by role of input."""
         near = did_you_mean(named, [name for columns in sides.values() for name in columns])
-        problem: list[Part] = [f"there is no column {named!r} to use as {column}"]
+        problem: list[Part] = [f"there is no column {named!r} to {_use_of(column)}"]
         for number, (role, columns) in enumerate(sides.items()):
             problem += ["; " if number else ": ", Role(role), f" has {listing(columns)}"]
         error = cls.__new__(cls)

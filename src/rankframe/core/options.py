@@ -665,7 +665,7 @@ class PairPolicies(Options):
 
 
 class OrderOptions(TypedDict, total=False):
-    """Name the options of every ranking that is read."""
+    """Declare the keyword options that apply to any ranking."""
 
     order: Order
     duplicates: Duplicates
@@ -673,7 +673,7 @@ class OrderOptions(TypedDict, total=False):
 
 
 class RunOptions(OrderOptions, total=False):
-    """Name the options of a run, with or without judgments."""
+    """Declare the keyword options for a run, with or without judgments."""
 
     ties: JudgedTies
     ranks: Ranks
@@ -684,7 +684,7 @@ class RunOptions(OrderOptions, total=False):
 
 
 class CatalogueOptions(TypedDict, total=False):
-    """Name the options of catalogue and training data."""
+    """Declare the keyword options for catalogue and training data."""
 
     items: Table
     split: SplitBy | None
@@ -715,13 +715,13 @@ class _MostPolicyOptions(RetrievedOptions, total=False):
 
 
 class PolicyOptions(_MostPolicyOptions, total=False):
-    """Name the options of `Policies`."""
+    """Declare the keyword options of `Policies`."""
 
     missing: Missing
 
 
 class SharedPolicyOptions(_MostPolicyOptions, total=False):
-    """Name the options of `SharedPolicies`."""
+    """Declare the keyword options of `SharedPolicies`."""
 
     missing: MissingAmong
 
@@ -734,7 +734,7 @@ class PairedOptions(OrderOptions, total=False):
 
 
 class PairPolicyOptions(PairedOptions, total=False):
-    """Name the options of `PairPolicies`."""
+    """Declare the keyword options of `PairPolicies`."""
 
     unmatched_queries: UnmatchedQueries
 
@@ -804,7 +804,7 @@ class Comparing(Options):
 
 
 class IntervalOptions(TypedDict, total=False):
-    """Name the options of `Intervals`."""
+    """Declare the keyword options of `Intervals`."""
 
     ci: Method | None
     confidence: float
@@ -813,7 +813,7 @@ class IntervalOptions(TypedDict, total=False):
 
 
 class SignificanceOptions(TypedDict, total=False):
-    """Name the options of a significance test."""
+    """Declare the keyword options of a significance test."""
 
     test: Test
     correction: Correction
@@ -850,7 +850,7 @@ class Storage(Options):
 
 
 class StorageOptions(TypedDict, total=False):
-    """Name the options of `Storage`."""
+    """Declare the keyword options of `Storage`."""
 
     storage_options: StorageSettings | None
 
@@ -885,50 +885,50 @@ def reached_with(settings: Mapping[str, Any] | None) -> Iterator[None]:
 
 
 class SparkEvaluateOptions(PolicyOptions, IntervalOptions, total=False):
-    """Name the options of `spark.evaluate`."""
+    """Declare the keyword options of `spark.evaluate`."""
 
 
 class EvaluateOptions(SparkEvaluateOptions, StorageOptions, total=False):
-    """Name the options of `evaluate` and `curve`."""
+    """Declare the keyword options of `evaluate` and `curve`."""
 
 
 class SparkAgreeOptions(PairPolicyOptions, IntervalOptions, total=False):
-    """Name the options of `spark.agree`."""
+    """Declare the keyword options of `spark.agree`."""
 
 
 class AgreeOptions(SparkAgreeOptions, StorageOptions, total=False):
-    """Name the options of `agree`."""
+    """Declare the keyword options of `agree`."""
 
 
 class GateOptions(SharedPolicyOptions, UnpairedOptions, StorageOptions, total=False):
-    """Name the options of `gate`."""
+    """Declare the keyword options of `gate`."""
 
 
 class TuneOptions(
     SharedPolicyOptions, SignificanceOptions, IntervalOptions, StorageOptions, total=False
 ):
-    """Name the options of `tune`."""
+    """Declare the keyword options of `tune`."""
 
 
 class CompareOptions(TuneOptions, UnpairedOptions, total=False):
-    """Name the options of `compare` and `report`."""
+    """Declare the keyword options of `compare` and `report`."""
 
 
 class DiffOptions(PolicyOptions, StorageOptions, total=False):
-    """Name the options of `diff`."""
+    """Declare the keyword options of `diff`."""
 
 
 class JudgeOptions(JudgedOptions, StorageOptions, total=False):
-    """Name the options of `judge`."""
+    """Declare the keyword options of `judge`."""
 
 
 class RetrieveOptions(RetrievedOptions, StorageOptions, total=False):
-    """Name the options of `retrieved`."""
+    """Declare the keyword options of `retrieved`."""
 
 
 class ExposureOptions(RunOptions, CatalogueOptions, StorageOptions, total=False):
-    """Name the options of `exposure`."""
+    """Declare the keyword options of `exposure`."""
 
 
 class PairOptions(PairedOptions, StorageOptions, total=False):
-    """Name the options of `pair`."""
+    """Declare the keyword options of `pair`."""

@@ -93,7 +93,7 @@ class Sample:
             return ""
         unjudged = [example.unjudged for example in self.examples]
         judged = [example.judged for example in self.examples]
-        return f"Not judged are, e.g., {listing(unjudged)}; judged are {listing(judged)}"
+        return f"Documents without a judgment: {listing(unjudged)}; with one: {listing(judged)}"
 
     def fit(self) -> Fit | None:
         """Compare how judgments fit lists of their own and of other queries; None if unclear."""

@@ -46,7 +46,7 @@ _TAKEN = -1
 
 @record
 class About:
-    """Hold the subtopics of documents: a row for each document and subtopic, by document."""
+    """Hold which subtopics each document is about: a row per document and subtopic."""
 
     # the query of each document, ascending; among documents with equal gain, the first is taken
     query: Ints

@@ -106,7 +106,7 @@ C = TypeVar("C", bound=Consumer)
 
 
 class RepeatedQueryError(Exception):
-    """Raised if a query is not contiguous, or two queries share a hash: read in another way."""
+    """Raised if the rows of a query are not contiguous, or two queries share a hash."""
 
 
 def ignore_progress(_: int) -> None:

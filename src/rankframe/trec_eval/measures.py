@@ -211,7 +211,7 @@ def _eleven_point(request: _Request) -> Line:
 
 
 def _gained(request: _Request) -> Line:
-    """Make the line of a measure with gains of some grades: -m ndcg.1=3,2=9.
+    """Make the output line of a measure whose name has gains of grades, as in -m ndcg.1=3,2=9.
 
     The gain of any other grade is the grade itself. Gains may fall as grades rise. The ideal list
     is ordered by gain, the largest first, and leaves out documents without gain.
