@@ -35,7 +35,7 @@ def test_the_driver_gets_no_sums_that_grow_with_the_input(spark, monkeypatch) ->
     monkeypatch.setattr(spark_driver, "read_answers", weighed)
     run = pl.DataFrame({"query_id": [f"q{n}" for n in range(3000)], "doc_id": "d", "score": 1.0})
     qrels = run.rename({"score": "relevance"})
-    for queries in (30, 3000):
+    for queries in (300, 3000):
         both = sent(spark, qrels.head(queries)), sent(spark, run.head(queries))
         rf.spark.evaluate(*both, ["map"], partitions=2).unpersist()
     assert abs(sizes[1] - sizes[0]) < 100

@@ -311,4 +311,4 @@ def test_the_command_line_says_what_is_wrong_in_one_line(tmp_path: Path) -> None
 def test_the_command_line_refuses_options_of_the_other_engine() -> None:
     said = on_the_command_line("--master", "local")
     assert said.returncode == 2
-    assert "--master has no meaning with --engine polars." in " ".join(said.stderr.split())
+    assert "--master has no effect with --engine polars." in " ".join(said.stderr.split())
