@@ -7,10 +7,11 @@
 A mutant is the source with one small change: `<` for `<=`, `+` for `-`, a constant, a condition, a
 statement or a return value removed, two arguments swapped. `run` first records which lines every
 fast test executes, then draws mutants with a seed and runs the tests that execute the changed line,
-the fastest first, until one fails. Results are appended to `.mutants/results.jsonl`; `run` goes on
-where it was stopped. A mutant is judged again if its file has changed since, or the file of the
-test that killed it, or, if it survived, any test file that executes its line. `run` records only
-test files that have changed; after changes to `tests/support`, call `record`.
+the fastest first, until one fails; if an import executes it, also the tests of its package. Results
+are appended to `.mutants/results.jsonl`; `run` goes on where it was stopped. A mutant is judged
+again if its file has changed since, or the file of the test that killed it, or, if it survived, any
+of its test files. `run` records only test files that have changed; after changes to
+`tests/support`, call `record`.
 
 Survivors that change nothing a caller can see are listed in `equivalent_mutants.toml`, each with
 the reason; they do not count.
@@ -56,6 +57,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, cast
 
+import polars as pl
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -422,6 +424,8 @@ class Worker:
             data_file=None, include=[str(ROOT / SOURCE / "*")], config_file=False, messages=False
         )
         seconds, left_out, cached = {}, [], caches()
+        patch = pytest.MonkeyPatch()
+        patch.setattr(pl.LazyFrame, "_scan_python_function", traced_scan)
         cov.start()
         self.phase = cov.switch_context
         for test in tests:
@@ -438,6 +442,7 @@ class Worker:
                 left_out.append((test, "failed" if self.failed else "skipped"))
         self.phase = None
         cov.stop()
+        patch.undo()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # tests may execute no line of the source
             data = cov.get_data()
@@ -447,6 +452,37 @@ class Worker:
         }
         Path(to).write_bytes(pickle.dumps((seconds, left_out, lines)))
         self.answer(recorded=len(tests))
+
+
+_SCAN = pl.LazyFrame._scan_python_function
+
+
+def traced_scan(*, scan_fn: Any, **options: Any) -> pl.LazyFrame:
+    """Make a lazy frame of a Python function, and trace what the function executes.
+
+    polars calls it from threads that Python has not started, and that no tracer knows.
+    """
+
+    def trace() -> None:
+        if sys.gettrace() is None:
+            sys.settrace(threading.gettrace())
+
+    def traced(tables: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        while True:
+            trace()
+            try:
+                table = next(tables)
+            except StopIteration:
+                return
+            yield table
+
+    @functools.wraps(scan_fn)
+    def function(*args: Any) -> Any:
+        trace()
+        tables, *rest = scan_fn(*args)
+        return traced(iter(tables)), *rest
+
+    return _SCAN(scan_fn=function, **options)
 
 
 def code_objects(code: CodeType) -> Iterator[CodeType]:
@@ -596,7 +632,11 @@ class Record:
     digests: dict[str, str] = field(default_factory=dict)
 
     def covering(self, mutant: Mutant) -> list[str]:
-        """Return the tests that execute the line, or, if it is imported, any of its file."""
+        """Return the tests that execute the line, or, if it is imported, any of its file.
+
+        What an import computes may be used by tests that execute no line of the file: if the line
+        is imported, the tests of its package are added.
+        """
         lines = self.lines.get(mutant.path, {})
         if mutant.function == (0, 0):
             numbers: set[int] = set().union(*lines.values()) if lines else set()
@@ -607,6 +647,10 @@ class Record:
                 numbers = lines[max(before)]
             if not numbers and lines:  # executed by an import or by a thread of another library
                 numbers = set().union(*lines.values())
+        if mutant.line in self.imported.get(mutant.path, set()):
+            near = f"tests/{mutant.path.split('/')[2]}/"
+            found = (number for number, test in enumerate(self.tests) if test.startswith(near))
+            numbers = numbers.union(found)
         return [self.tests[number] for number in sorted(numbers)]
 
     def digest(self, mutant: Mutant, killer: str) -> str:
