@@ -292,3 +292,15 @@ def test_a_call_warns_once_of_each_caveat(tmp_path: Path, *, stored: bool) -> No
         rf.evaluate(qrels, run, "ndcg@10", output=tmp_path / "result" if stored else None)
     messages = [warning.message for warning in seen]
     assert [m.code for m in messages if isinstance(m, rf.RankframeWarning)] == ["queries_missing"]
+
+
+def test_judgments_are_looked_at_within_the_cutoff_of_the_metric() -> None:
+    docs = list("abcdefghij")
+    qrels = {f"q{n}": dict.fromkeys("abcde", 1) for n in range(20)}
+    runs = {"first": dict.fromkeys(qrels, docs), "last": dict.fromkeys(qrels, docs[::-1])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        top, whole = (rf.compare(qrels, runs, f"precision@{k}", **FAST) for k in (5, 10))
+    assert "judged_differ" in codes(top)
+    assert "of the top 5, 100% are judged for first and 0% for last" in repr(top)
+    assert "judged_differ" not in codes(whole)

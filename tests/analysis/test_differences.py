@@ -285,6 +285,22 @@ def test_the_ledger_names_permutations_only_where_there_are_some(message) -> Non
     assert Setup(intervals=Intervals(confidence=0.9)).level == 0.1
 
 
+@pytest.mark.parametrize(("correction", "drawn"), [("none", 200), ("bh", 200), ("holm", 1_200)])
+def test_permutations_are_added_where_a_correction_needs_them(correction: Any, drawn: int) -> None:
+    """With 200, p is 1/201 or more, which is below 0.005; of three tests, twice 600 are drawn."""
+    asked = Comparing(test="randomisation", correction=correction, permutations=200)
+    found = Setup(comparing=asked, intervals=Intervals(confidence=0.995))
+    assert found.with_enough_permutations(3, 1).comparing.permutations == drawn
+
+
+def test_an_interval_that_ends_at_0_contains_it() -> None:
+    names = {"metric": "map", "system": "b", "baseline": "a", "significant": True}
+    for low, high, contradicts in ((0.0, 0.2, 1), (0.01, 0.2, 0), (-0.2, 0.0, 1), (-0.2, -0.01, 0)):
+        row = pl.DataFrame({**names, "ci_low": low, "ci_high": high, "difference": 0.1})
+        found = list(Setup(intervals=Intervals(ci="t")).find_contradictions(row))
+        assert len(found) == contradicts
+
+
 def aligned(
     *systems: list[float], metric: str = "map", complete: list[bool] | None = None
 ) -> AlignedValues:

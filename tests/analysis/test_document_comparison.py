@@ -267,7 +267,16 @@ def test_a_gate_says_why_it_does_not_decide(refusal) -> None:
     assert checks["status"].item() == "undecided"
     assert "needs at least two slices" in checks["reason"].item()
     demanding = rf.gate(JUDGED, UNFAIR, fair, f"{GAP}: at most 1", queries=USERS, min_queries=900)
+    assert demanding.checks["status"].item() == "undecided"
     assert "205 queries, fewer than 900" in demanding.checks["reason"].item()
+    # What decides comes first, then what limits it: one query is undefined for one side.
+    lacking = pl.when(pl.col("query_id") != "q0").then("mrr").alias("mrr")
+    unfair = rf.evaluate(JUDGED, UNFAIR, "mrr").per_query.with_columns(lacking)
+    limited = rf.gate(None, unfair, fair.per_query, f"{GAP}: at most 0.1", queries=USERS).checks
+    assert limited["status"].item() == "fail"
+    first, then = limited["reason"].item().split("; ")
+    assert first.endswith("is not at most 0.1")
+    assert then.startswith("of 205 queries")
     refusal(rf.gate, JUDGED, FAIR, fair, f"{GAP}: at most 1 per group", queries=USERS)
     refusal(rf.gate, JUDGED, FAIR, fair, f"{GAP}: at most 1")
     refusal(rf.gate, JUDGED, FAIR, fair, "gap(map, by=group): at most 1", queries=USERS)

@@ -120,6 +120,13 @@ def test_slices_and_weights_of_stored_values() -> None:
     assert stored(tables, **options).table.equals(live.table)
 
 
+def test_every_query_needs_a_weight_if_an_average_takes_weights(refusal) -> None:
+    label = "map(average=weighted)"
+    tables = {name: table.rename({"map": label}) for name, table in (("x", A), ("y", A))}
+    known: Any = {"queries": pl.DataFrame({"query_id": ["a", "b"], "w": [1.0, 2.0]}), "weight": "w"}
+    refusal(stored, tables, **known)
+
+
 def test_metrics_are_those_that_every_system_has() -> None:
     more = A.with_columns(mrr=pl.lit(0.5), own=pl.lit(2))
     assert [m.label for m in stored({"x": more, "y": B}).metrics] == ["map"]
@@ -195,6 +202,7 @@ def test_how_intervals_were_made_does_not_matter() -> None:
         ({"x": A, "y": A.rename({"map": "mrr"})}, None),
         ({"x": A, "y": A}, [3]),
         ({"x": A, "y": A}, []),
+        ({"x": A, "y": A}, ["map", "map"]),
         ({"x": A}, None),
         ({"x": A, "y": A.select("query_id")}, None),
         ({"x": A, "y": A.rename({"query_id": "zz"})}, None),
@@ -206,8 +214,8 @@ def test_how_intervals_were_made_does_not_matter() -> None:
         ({"r": A, "y": pl.concat([A.with_columns(run=pl.lit("r")), A.with_columns(run=pl.lit("s"))
          ])}, None),
     ],
-    ids=["metric", "none in common", "expression", "none", "one system", "no metric", "no key",
-         "duplicate", "NaN", "null", "empty", "no file", "one name"],
+    ids=["metric", "none in common", "expression", "none", "twice", "one system", "no metric",
+         "no key", "duplicate", "NaN", "null", "empty", "no file", "one name"],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_refused(systems: Any, metrics: Any, refusal) -> None:
     refusal(stored, systems, metrics)

@@ -176,6 +176,20 @@ def test_a_query_may_become_one_with_relevant_documents() -> None:
     assert scenarios(case, "precision@2", policies=policies)["precision@2"] == (1 / 2, 3 / 4)
 
 
+def test_many_queries_whose_judged_documents_have_the_same_ranks() -> None:
+    """All have a at rank 2 and z at rank 5; x, which is not judged, is at rank 1 or 3."""
+    queries = [f"q{n:03}" for n in range(300)]
+    qrels = {query: {"a": 1, "z": 0} for query in queries}
+    rows = [
+        (query, doc, rank)
+        for at, query in enumerate(queries)
+        for doc, rank in (("x", 1 if at % 3 else 3), ("a", 2), ("z", 5))
+    ]
+    run: Any = pl.DataFrame(rows, ["query_id", "doc_id", "rank"], orient="row")
+    found = scenarios(Case(qrels, run), ["hits@1", "hits@3"], policies=Policies(ranks="kept"))
+    assert found == {"hits@1": (0, 2 / 3), "hits@3": (1, 2)}
+
+
 def test_weights() -> None:
     case = Case({"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 2.0}, "q": {"x": 2.0}})
     weighting = pl.DataFrame({"query_id": ["q", "p"], "weight": [3.0, 1.0]})
@@ -344,6 +358,10 @@ def test_bounds_by_brute_force(case: Case) -> None:
     found = bounds(case, metrics)
     different = {m: (found[m], expected[m]) for m in metrics if found[m] != about(expected[m])}
     assert not different
+
+
+def test_bounds_of_a_count() -> None:
+    assert bounds(LIST, "num_relevant_retrieved")["num_relevant_retrieved"] == (1, 4)
 
 
 def test_bounds_that_all_or_none_do_not_reach() -> None:

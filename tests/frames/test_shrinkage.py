@@ -28,6 +28,11 @@ def test_too_little_says_nothing() -> None:
     shown[:, :5] = False
     shown[0, :5] = True
     assert shrinkage(shown) is None
+    # The number of documents that one group shows must be three times its error, its root.
+    for count, enough in ((8, False), (10, True)):
+        shown = np.zeros((32, 300), np.bool_)
+        shown[np.arange(count), np.arange(count)] = True
+        assert (shrinkage(shown) is not None) == enough
 
 
 def test_coverage_has_an_interval_where_documents_are_many() -> None:

@@ -20,6 +20,7 @@ def test_rows_say_what_they_are() -> None:
         ("u", "a", 2.0, JUDGED), ("u", "a", 1.0, TRAINED), ("u", "b", 1.0, TRAINED),
     ]  # fmt: skip
     assert not both.seekable
+    assert (both.role, both.name) == ("qrels", f"{QRELS.name} and {TRAIN.name}")
     assert combine_sides(None, None, None).frame.collect().height == 0
 
 

@@ -191,3 +191,8 @@ def test_the_best_are_left_by_a_cut() -> None:
     assert ranked.tied_rank.tolist() == [1.0, 1.0]
     assert RankedBatch.from_batch(Batch.from_table(run), "doc_desc").renumbered == 1
     assert rank_documents(Batch.from_table(run), ties="doc_desc").renumbered == 1
+
+
+def test_no_rows_have_no_ranks_and_contradict_nothing() -> None:
+    ranks = rank_documents(Batch.from_table(run_of([])), ties="doc_desc")
+    assert (ranks.rank.tolist(), ranks.contradicting) == ([], 0)

@@ -44,6 +44,13 @@ def test_long_queries_are_counted_block_by_block(largest: int) -> None:
     assert inversions(rows, starts, lengths).tolist() == counted(queries)
 
 
+@pytest.mark.parametrize("largest", [2**8 - 2, 2**16 - 2, 2**32 - 2])
+def test_values_that_just_fit_leave_room_for_what_short_queries_lack(largest: int) -> None:
+    queries = [[largest, 0, 1], [2, 0]]
+    starts, lengths, rows = flat(queries)
+    assert inversions(rows, starts, lengths).tolist() == counted(queries) == [0, 1, 1, 0, 1]
+
+
 @given(_queries)
 def test_equal_rows_stay_as_they_were(queries: list[list[int]]) -> None:
     starts, lengths, rows = flat(queries)

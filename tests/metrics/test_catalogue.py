@@ -47,6 +47,12 @@ def test_other_catalogues() -> None:
 def test_nothing_to_say_is_undefined() -> None:
     assert rf.evaluate(None, {"u": ["a"]}, "personalisation@5")["personalisation@5"] is None
     assert rf.evaluate(None, {"u": ["a"]}, "gini(over=retrieved)")["gini(over=retrieved)"] is None
+    below = pl.DataFrame({"query_id": ["u"], "doc_id": ["a"], "rank": [5]})
+    assert rf.evaluate(None, below, "entropy@2", ranks="kept")["entropy@2"] is None
+
+
+def test_one_document_is_as_equal_as_can_be() -> None:
+    assert rf.evaluate(None, {"u": ["a"]}, "gini", items=["a"])["gini"] == 0.0
 
 
 def test_a_cutoff_is_needed(refusal) -> None:

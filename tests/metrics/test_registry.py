@@ -135,3 +135,18 @@ def test_values_that_cannot_be_computed_with_are_refused(make: Any, refusal) -> 
 def test_large_levels_are_floats() -> None:
     found = rf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, f"map(rel={10**30})")
     assert list(found.means.values()) == [0.0]
+    # up to 2^53, floats hold all whole numbers
+    for level, written in ((2**53, "9007199254740992"), (2**53 + 1, "9007199254740992.0")):
+        assert rf.map(rel=level).meta.output_name() == f"average_precision(rel={written})"
+
+
+def test_ranges() -> None:
+    """A metric is from 0 to 1, unless it is one of these."""
+    others = {
+        (-1.0, 1.0): {"kendall_tau", "tau_ap", "spearman", "pearson"},
+        (0.0, 2.0): {"ild"},
+        (None, None): {"yaap", "utility"},
+    }
+    for bounds, names in others.items():
+        assert {name for name, one in REGISTRY.items() if one.bounds == bounds} == names
+    assert {one.bounds for one in REGISTRY.values()} == {(0.0, 1.0), (0.0, None), *others}

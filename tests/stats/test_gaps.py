@@ -118,6 +118,8 @@ def test_a_share_of_a_gap_that_may_be_none_is_none() -> None:
     # By the error of a ratio.
     error = math.sqrt(2 * 0.1**2 * (1 + 1.25**2 - 2 * 0.8 * 1.25)) / 4
     assert found.errors[0] == pytest.approx(error)
+    # The error of the first gap alone says whether there is one: .35 is 2.5 times the root of .02.
+    assert changed([0, 0.35], [0, 9], relative=0.95) is not None
 
 
 def test_a_wider_choice_of_orders_never_narrows_it() -> None:

@@ -60,6 +60,7 @@ def test_which_need_scores() -> None:
         ("rbc", {}, "rbc needs phi: write rbc(phi=0.5)"),
         ("probfuse(segments=2.5)", {}, "segments must be a whole number from 1"),
         ("logn_isr(sigma=2)", {}, "sigma must be a number from 0 to 1"),
+        ("gmnz(gamma=-101)", {}, "gamma must be a number from -100 to 100, not -101"),
         ("wsum", {}, "wsum needs a weight for each of 2 runs"),
         ("wsum", {"weights": [1]}, "weights: 1 for 2 runs"),
         ("wsum", {"weights": [0, 0]}, "weights are all 0"),

@@ -24,6 +24,7 @@ def test_a_method_says_what_it_is(name: str) -> None:
     assert method.summary.endswith(".")
     assert method.formula
     assert method.signature.startswith(name)
+    assert all(synonym.isidentifier() for synonym in method.synonyms)
     assert set(method.limits) == set(method.parameters) - {"weights"}
     assert pickle.loads(pickle.dumps(method)) == method
 

@@ -25,6 +25,7 @@ def test_names_are_those_of_files_or_numbers() -> None:
         "b/run.parquet",
     ]
     assert list(named_runs([RUN, "x.csv"])) == ["run 1", "x"]
+    assert list(named_runs(["bm25.k1=0.9.csv", "v1.2.csv"])) == ["bm25.k1=0.9", "v1.2"]
     assert list(named_runs({"x": RUN, "y": RUN})) == ["x", "y"]
 
 

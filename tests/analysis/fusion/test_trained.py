@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import polars as pl
 import pytest
 
 import rankframe as rf
@@ -40,6 +41,14 @@ def test_segments_that_double() -> None:
     chance = 3 / 5 / 2
     expected = {"a": 2 * chance, "b": 1.5 * chance, "c": chance, "d": 0.0}
     assert scores("segfuse") == pytest.approx(expected)
+
+
+def test_the_last_segment_ends_at_rank_5115() -> None:
+    run = pl.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "rank": [5115, 5116]})
+    judged = {"q": {"a": 1, "b": 1}}
+    found = rf.fuse([run, run], "segfuse", qrels=judged, ranks="kept", norm="rank").collect()
+    # One relevant document in 2,560 ranks, times 1 + 2/5116, in two runs.
+    assert found["score"].to_list() == pytest.approx([2 * (1 + 2 / 5116) / 2560, 0.0])
 
 
 def test_odds() -> None:

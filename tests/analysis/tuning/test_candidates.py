@@ -9,7 +9,7 @@ import pytest
 
 import rankframe as rf
 from rankframe.analysis.fusion.methods import METHODS
-from rankframe.analysis.tuning.candidates import list_candidates, make_candidate
+from rankframe.analysis.tuning.candidates import VALUES, list_candidates, make_candidate
 from rankframe.analysis.tuning.tune import one_metric
 from rankframe.core.errors import RankframeError
 
@@ -57,6 +57,11 @@ def test_a_candidate_is_a_method() -> None:
     assert found.params == {"weights": [0.1, 0.9]}
     assert found.norm is not None
     assert found.norm.name == "zmuv"
+
+
+def test_values_that_are_tried_ascend() -> None:
+    for parameter, values in VALUES.items():
+        assert list(values) == sorted(set(values)), parameter
 
 
 def test_what_is_trained_needs_three_folds(refusal) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,14 @@ def test_where_nothing_is_gained_that_is_said() -> None:
     )
     assert found.as_good.height == found.candidates.height
     assert "can be claimed (+0.0000)" in tuned(ci=None, grid={"weights": [[1, 0]]}).headline
+
+
+def test_a_run_without_a_difference_does_not_make_the_headline() -> None:
+    found = tuned()
+    row = found.against.filter("single")
+    unknown = row.with_columns(baseline=pl.lit("nothing"), difference=pl.lit(None, pl.Float64))
+    both = replace(found, against=pl.concat([found.against, unknown]))
+    assert both.headline == found.headline
 
 
 def test_several_best_runs_are_named() -> None:

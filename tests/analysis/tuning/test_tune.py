@@ -474,3 +474,14 @@ def test_progress_is_told() -> None:
     rf.tune(QRELS, RUNS, "wsum", "map", progress=told.append, **FAST)
     assert any(one.unit == "documents" and one.stage == "12 of 12 fusions" for one in told)
     assert all(one.rows <= one.total_rows for one in told)
+
+
+def test_progress_goes_on_from_piece_to_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankframe.analysis.fusion.runs.count_partitions", lambda *_: 3)
+    told: list[Any] = []
+    rf.tune(*data(1), "rrf(k=1)", "map", progress=told.append, **FAST)
+    ranked = [one for one in told if one.unit == "documents"]
+    rows = [one.rows for one in ranked]
+    assert len(rows) > 1
+    assert rows == sorted(set(rows))
+    assert rows[-1] == ranked[-1].total_rows

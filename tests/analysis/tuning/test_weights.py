@@ -118,6 +118,14 @@ def test_on_a_plain_nothing_is_better_than_the_first() -> None:
     assert len(found) == len(set(found)) < simplex_size(3, 8)
 
 
+@pytest.mark.parametrize(("denominator", "step"), [(16, 4), (8, 2), (3, 1), (1, 1)])
+def test_the_first_step_is_a_quarter(denominator: int, step: int) -> None:
+    start = (denominator, 0)
+    search = climb([start], denominator, 9)
+    assert next(search) == [start]
+    assert search.send([1.0]) == [(denominator - step, step)]
+
+
 def test_searches_look_together_and_find_what_each_would_alone() -> None:
     points = starting_points(3, 100, 80, seed=0)
     tops = {"a": (10, 20, 70), "b": (50, 50, 0), "c": (10, 20, 70)}
