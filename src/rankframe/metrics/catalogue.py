@@ -82,8 +82,8 @@ def entropy(k: int | None = None) -> Value:
     """
     x = counted(k).filter(counted(k) > 0).sort()
     share = x / x.sum()
-    # If one document has all retrievals, rounding may give a number slightly below 0.
-    return pl.when(x.len() > 0).then((-(share * share.log(2)).sum()).clip(lower_bound=0))
+    # If one document has all retrievals, rounding may give a number slightly below 0, or -0.0.
+    return pl.when(x.len() > 0).then((0.0 - (share * share.log(2)).sum()).clip(lower_bound=0))
 
 
 @registered(synonyms=("personalization",))
