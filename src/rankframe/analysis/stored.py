@@ -1,4 +1,4 @@
-"""Read stored values per query as systems: results, their folders, and tables.
+"""Read systems to compare from stored values per query: results, their folders, and tables.
 
 Systems that were evaluated in different ways, or against other judgments, are refused.
 """

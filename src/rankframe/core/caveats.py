@@ -111,9 +111,9 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "judgments_of_others": CaveatInfo(
         0.45,
-        "other / (other + own): the number of relevant documents in the top 10 by the judgments of "
-        "another query, and of the same query. Measured in a sample of 32 queries, if lists differ "
-        "between queries",
+        "other / (other + own). Own: the number of relevant documents in the top 10 by the query's "
+        "own judgments. Other: the same by the judgments of another query, on average. Measured in "
+        "a sample of 32 queries, if lists differ between queries",
         "in a sample of {queries} queries, the top 10 have {own} relevant documents. With the "
         "judgments of another query, they would have about {other:.0f}. Are the query ids right?",
         "Were judgments and run made from the same file of queries, with the same ids? A ranking "
@@ -193,7 +193,7 @@ CAVEATS: Final[Mapping[str, CaveatInfo]] = {
     ),
     "seen_documents": CaveatInfo(
         0.0,
-        "the share of retrieved documents that their query has in train",
+        "the share of retrieved documents that train contains for the same query",
         "{value:.1%} of the retrieved documents are in train for their query. They take up ranks, "
         "and cannot be relevant if the judgments exclude them",
         "`exclude_seen=True` removes them before ranking.",

@@ -106,7 +106,7 @@ class OverDocuments:
     def aggregate(
         self, metrics: Sequence[Metric], key: SliceKey = WHOLE, *, groups: bool = False
     ) -> list[Aggregate]:
-        """Compute metrics over all lists or a slice; `groups`: also for the jackknife."""
+        """Compute metrics over all lists or a slice; with `groups`, also without each bucket."""
         counted = _Counted.from_exposure(self.exposure, self.catalogue, key)
         expressions = [metric.expr() for metric in metrics]
         whole = counted.compute(metrics, expressions)

@@ -88,7 +88,9 @@ def _from_objects(source: Any, request: InputRequest, queries: list[str] | None)
                 raise OptionError("the responses are in a dict by query: leave out queries.")
             source, queries = list(source.values()), list(map(str, source))
     if not is_listed(source):
-        raise request.unreadable(f"these are no responses: {shown(source)}")
+        raise request.unreadable(
+            f"responses of a search engine are lists or dicts, not {shown(source)}"
+        )
     responses = [_plain(response) for response in take_all("source", source, 10_000_000)]
     if not responses:
         raise request.empty()

@@ -174,7 +174,7 @@ def evaluate_trec(
 def _values(
     judgments: InputTable, documents: InputTable, lines: Sequence[Line], options: TrecOptions
 ) -> tuple[pl.DataFrame, int, int]:
-    """Evaluate grades: return values by query, and the counts of judged and of missing queries.
+    """Evaluate a run with graded judgments; count judged and missing queries as well.
 
     A missing query is judged, but not in the run.
     """

@@ -293,7 +293,7 @@ def _in_order(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.Da
 
 
 def _rows(tables: Held, rows: Rows, found: Comparison, moved_queries: Sequence[pl.Series]) -> Rows:
-    """Return the rows for curves and lists: all, or only of a sample and the movers."""
+    """Return what curves and lists are drawn from: all queries, or a sample and the movers."""
     queries = model.queries_of(found)
     if len(queries) <= _CURVE_QUERIES:
         if set(tables.partitions) <= {1}:
