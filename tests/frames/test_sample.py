@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.frames.sample import Sample
+from rankframe.frames.sample import Example, Sample
 
 QUERIES, DOCUMENTS, DEPTH, JUDGED = 40, 400, 40, 16
 
@@ -88,3 +88,13 @@ def test_samples_of_parts_merge_to_the_sample_of_the_whole() -> None:
     assert parts[0].merge(parts[1]).merge(parts[2]) == whole
     assert parts[1].merge(parts[2].merge(parts[0])) == whole
     assert whole != parts[0]
+
+
+def test_a_merged_sample_has_examples_of_its_own_queries_only() -> None:
+    """A part samples 32 queries of its own; most of them are not in the sample of the whole."""
+    none = np.empty((0, 2), np.uint64)
+    low, high = (np.arange(first, first + 32, dtype=np.uint64) for first in (0, 100))
+    last = Sample(high, none, none, (Example(100, "u", "j"),))
+    assert Sample(low, none, none).merge(last).examples == ()
+    first = Sample(low, none, none, (Example(31, "u", "j"),))
+    assert first.merge(last).examples == last.merge(first).examples == first.examples

@@ -419,7 +419,7 @@ def test_a_gzip_that_unfolds_to_gigabytes(
     taken, said = peak(tmp_path / "qrels.parquet", tmp_path / "run.trec.gz", limit, pipe=pipe)
     print(f"gzip, pipe {pipe}: {taken / limit:.2f} times the limit")
     assert "query 'q1' has" in said
-    assert "cannot be held" in said
+    assert "cut the query's list" in said
     assert taken < 1.3 * limit
 
 

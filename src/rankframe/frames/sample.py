@@ -83,7 +83,8 @@ class Sample:
             np.concatenate([own, added])
             for own, added in ((self.retrieved, other.retrieved), (self.relevant, other.relevant))
         ]
-        examples = tuple(sorted(self.examples + other.examples)[:_EXAMPLES])
+        examples = sorted(self.examples + other.examples)
+        examples = tuple(example for example in examples if example.query <= last)[:_EXAMPLES]
         retrieved, relevant = (rows[rows[:, 0] <= last] for rows in pairs)
         return Sample(queries, retrieved, relevant, examples)
 
