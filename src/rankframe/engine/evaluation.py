@@ -335,7 +335,8 @@ class RunEvaluation(Evaluation):
             assert lookup is not None
             # Reading leaves a core partly idle: compute what the ledger needs meanwhile.
             large = lookup.judgments.height > BATCH_ROWS
-            with in_background(lookup.judgments.prepare) if large else nullcontext():
+            judgments = lookup.judgments
+            with in_background(lambda: judgments.fingerprint) if large else nullcontext():
                 found = lookup.found(report)
             yield from self._evaluate_judged(judged, found, bounded=lookup.run.bounded)
             return

@@ -181,10 +181,6 @@ class IndexedJudgments(QueryIndex):
         flags[:-1] = hashes <= last
         return flags
 
-    def prepare(self) -> None:
-        """Compute the fingerprint ahead of its use."""
-        _ = self.fingerprint
-
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """Return the fingerprint of these judgments, including their subtopics."""
